@@ -169,10 +169,18 @@ func (s *started) nodes() int {
 	return 1
 }
 
-// isTwin reports whether another command of a script starts a further replica of the same pool.
+// isTwin reports whether another command of a script starts a further replica of the same pool, or
+// of a fleet without pools: one on other accelerators.
 func (m *member) isTwin(other member) bool {
-	return m.Name == "" && other.Name == "" && m.role != "" && m.role == other.role &&
+	return m.Name == "" && other.Name == "" && m.role == other.role &&
+		(m.role != "" || m.devices() != other.devices()) &&
 		m.engine.Name == other.engine.Name && maps.Equal(m.Terms, other.Terms)
+}
+
+// devices returns the accelerators that a command says it runs on, empty where it does not.
+func (m *member) devices() string {
+	return m.Env["CUDA_VISIBLE_DEVICES"] + m.Env["HIP_VISIBLE_DEVICES"] +
+		strings.Join(valuesOf(m.words, "--base-gpu-id"), " ")
 }
 
 // isAlternative reports whether another command stands in the same condition of a script: one of

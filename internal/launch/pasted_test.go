@@ -199,6 +199,53 @@ c = LLMConfig(model_loading_config=dict(model_id='q', model_source="Qwen/" "Qwen
 		"a shell in a container": `IMAGE=me/own:1
 docker run -e LEN=8192 --entrypoint /bin/bash "$IMAGE" -lc "exec /opt/bin/vllm serve \
   Qwen/Qwen3-32B --tensor-parallel-size $(( 3 > 2 ? 4 : 2 )) --max-model-len \${LEN}"`,
+		"placeholders": "vllm serve Qwen/Qwen3-32B --host <ip> --port {{ port }} -tp 4 " +
+			"--max-model-len 8192 --api-key <your key>",
+		"a prompt, and output": "(v) me@host:~$ vllm serve Qwen/Qwen3-32B -tp 4 \\ \n" +
+			"  --max-model-len 8192 \\ # as much as fits\n  --port 8000\nINFO [x.py] up (1 s)",
+		"PowerShell": "docker run --gpus all `\n vllm/vllm-openai:latest `\n --model " +
+			"Qwen/Qwen3-32B `\n -tp 4 --max-model-len 8192",
+		"a unit of systemd": `[Unit]
+Description=LLM (vLLM)
+[Service]
+Environment=LEN=8192
+ExecStart=/opt/bin/vllm serve Qwen/Qwen3-32B -tp 4 \
+  --max-model-len ${LEN}
+Restart=always`,
+		"a container of systemd": `[Container]
+Image=docker.io/vllm/vllm-openai:latest
+AddDevice=nvidia.com/gpu=all
+Exec=--model Qwen/Qwen3-32B -tp 4 --max-model-len 8192`,
+		"a Dockerfile": `FROM vllm/vllm-openai
+ENTRYPOINT ["vllm", "serve", "Qwen/Qwen3-32B"]
+CMD ["-tp", "4", "--max-model-len", "8192"]`,
+		"Python": `from vllm import LLM, SamplingParams
+NAME = "Qwen/Qwen3-32B"  # (or another)
+llm = LLM(NAME, tensor_parallel_size=4, max_model_len=8192)
+print(llm.generate(["a (b"], SamplingParams(n=1)))`,
+		"words of Python": `subprocess.Popen(["vllm", "serve", "Qwen/Qwen3-32B", "-tp", "4",
+    "--max-model-len", "8192"])`,
+		"RayService": `kind: RayService
+spec:
+  serveConfigV2: |
+    applications:
+    - args: {llm_configs: [{model_loading_config: {model_id: Qwen/Qwen3-32B},
+        engine_kwargs: {tensor_parallel_size: 4, max_model_len: 8192}}]}`,
+		"KServe, workers": `kind: InferenceService
+spec: {predictor: {workerSpec: {tensorParallelSize: 4}, model: {args: [--max-model-len=8192],
+  modelFormat: {name: huggingface}, storageUri: "hf://Qwen/Qwen3-32B"}}}`,
+		"KServe, runtime": `kind: ServingRuntime
+metadata: {name: r}
+spec: {containers: [{name: c, image: x/vllm, command: [python, -m,
+  vllm.entrypoints.openai.api_server], args: [--model=/mnt/models, --max-model-len=8192]}]}
+---
+kind: InferenceService
+spec: {predictor: {model: {runtime: r, args: [-tp, "4"], storageUri: "hf://Qwen/Qwen3-32B"}}}`,
+		"a file for --config": "model: Qwen/Qwen3-32B\ntensor-parallel-size: 4\n" +
+			"max_model_len: 8192",
+		"SkyPilot": `envs: {NAME: Qwen/Qwen3-32B}
+run: |
+  vllm serve $NAME --tensor-parallel-size 4 --max-model-len 8192`,
 		"an array": `ARGS=(--tensor-parallel-size 4 --max-model-len "${LEN:-8192}")
 vllm serve "${MODEL:-Qwen/Qwen3-32B}" "${ARGS[@]}"`,
 	} {
@@ -209,6 +256,86 @@ vllm serve "${MODEL:-Qwen/Qwen3-32B}" "${ARGS[@]}"`,
 		}
 		if !slices.Equal(r.Settings, want.Settings) {
 			t.Errorf("%s: %v, want %v", name, r.Settings, want.Settings)
+		}
+	}
+}
+
+// A program that starts others changes nothing of what is read of the command behind it, and one
+// that prints or ends commands starts none.
+func TestLaunchersChangeNothing(t *testing.T) {
+	const command = "vllm serve Qwen/Qwen3-32B -tp 4"
+	want, err := launch.Read(command)
+	testkit.OK(t, err)
+	for _, around := range []string{"numactl -N 0 %s", "ssh gpu 'cd /opt && nohup %s > log &'",
+		`tmux new -d -s v "%s"`, "screen -dmS v %s", "srun -N 1 --gres=gpu:4 %s",
+		"docker exec -d box %s", "singularity exec --nv v.sif %s", "taskset -c 0-9 %s",
+		"kubectl exec pod -- %s", "conda run -n v %s", "poetry run %s", "wsl %s"} {
+		text := strings.ReplaceAll(around, "%s", command)
+		r, err := launch.Read(text)
+		if err != nil || !slices.Equal(r.Settings, want.Settings) {
+			t.Errorf("%s: %v, %v, want %v", text, r, err, want.Settings)
+		}
+	}
+	for _, other := range []string{"echo %s", `pkill -f "%s"`, "ps aux | grep '%s'",
+		"pip install vllm"} {
+		if r, err := launch.Read(strings.ReplaceAll(other, "%s", command)); err == nil {
+			t.Errorf("%s is read as %v", other, r.Settings)
+		}
+	}
+}
+
+// What a placeholder stands for is asked for by its name where it decides sizes.
+func TestPlaceholdersAreAskedFor(t *testing.T) {
+	for _, text := range []string{"vllm serve <MODEL> --tensor-parallel-size <num gpus>",
+		"vllm serve {{ MODEL }} --tensor-parallel-size={{ .num.gpus }}",
+		"kind: Pod\nspec: {containers: [{command: [vllm, serve, <MODEL>, " +
+			"--tensor-parallel-size=<num gpus>]}]}"} {
+		_, err := launch.Read(text)
+		if err == nil || !strings.Contains(err.Error(), "--var MODEL=… --var num_gpus=…") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// The same command on other accelerators is another replica; told twice, it is one server of which
+// it is not known whether there are two.
+func TestCommandsOnOtherAcceleratorsAreReplicas(t *testing.T) {
+	const command = "vllm serve Qwen/Qwen3-32B -tp 2"
+	r, err := launch.Read("CUDA_VISIBLE_DEVICES=0,1 " + command + " &\nCUDA_VISIBLE_DEVICES=2,3 " +
+		command + " --port 8001")
+	if err != nil || !slices.Contains(r.Settings, "replicas=2") {
+		t.Errorf("found %v, %v", r, err)
+	}
+	if r, err := launch.Read(command + "\n" + command + " --max-model-len 4096"); err == nil {
+		t.Errorf("two servers are read as %v", r.Settings)
+	}
+}
+
+// NIM has its model in the image, its sizes in variables or in the name of a profile.
+func TestNIMIsRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"docker run -e NIM_TENSOR_PARALLEL_SIZE=4 -e NIM_MAX_MODEL_LEN=8192 " +
+			"nvcr.io/nim/meta/llama-3.1-70b-instruct:1.8": "engine.max-model-len=8192 " +
+			"model=meta/llama-3.1-70b-instruct parallelism.tensor=4",
+		"docker run -e NIM_MODEL_PROFILE=tensorrt_llm-h100-fp8-tp4-pp2-latency " +
+			"nvcr.io/nim/meta/llama-3.1-70b-instruct": "batching.policy=trtllm " +
+			"engine.preset=trtllm engine.weights=fp8 model=meta/llama-3.1-70b-instruct " +
+			"parallelism.pipeline=2 parallelism.tensor=4",
+		"services: {n: {image: nvcr.io/nim/nvidia/llm-nim, environment: " +
+			"{NIM_MODEL_NAME: hf://Qwen/Qwen3-32B, NIM_MODEL_PROFILE: vllm-bf16-tp2}}}": "engine." +
+			"weights=bf16 model=Qwen/Qwen3-32B parallelism.tensor=2",
+		"kind: NIMService\nspec: {replicas: 2, image: {repository: nvcr.io/nim/meta/llama-3.1-8b-" +
+			"instruct, tag: '1.3'}}": "model=meta/llama-3.1-8b-instruct parallelism.tensor=1 " +
+			"replicas=2",
+	} {
+		r, err := launch.ReadFileOrText(text+"\n", nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got := strings.Join(slices.Sorted(slices.Values(r.Settings)), " ")
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

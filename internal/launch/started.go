@@ -1,8 +1,8 @@
 package launch
 
 import (
-	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +23,10 @@ type started struct {
 func starting(list []commands.Command) (found []started) {
 	for _, c := range list {
 		words, image := contained(withoutPrefix(c.Words))
-		c.Image = cmp.Or(image, c.Image)
-		words = launched(words)
+		if image != "" {
+			c.Image, c.Env = image, withContainers(c.Env, c.Words)
+		}
+		words = commands.Placeholders(launched(words))
 		for _, e := range engines.Readable() {
 			if n := e.Starts(words); n > 0 {
 				found = append(found, started{e, words[n:], c})
@@ -39,6 +41,13 @@ func starts(words []string) bool {
 	return len(starting([]commands.Command{{Words: words}})) > 0
 }
 
+// isEngine reports whether words begin with the program of a known engine.
+func isEngine(words []string) bool {
+	return slices.ContainsFunc(engines.Readable(), func(e *engines.Engine) bool {
+		return e.Starts(words) > 0
+	})
+}
+
 // withoutPrefix returns a command without what is before it: variables that are set, and exec and
 // the like.
 func withoutPrefix(words []string) []string {
@@ -49,33 +58,59 @@ func withoutPrefix(words []string) []string {
 	return words
 }
 
+// withContainers returns variables with those that a command such as docker run sets.
+func withContainers(env map[string]string, words []string) map[string]string {
+	env = maps.Clone(env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	for _, set := range valuesOf(words, "-e", "--env") {
+		if name, value, given := strings.Cut(set, "="); given {
+			env[name] = value
+		}
+	}
+	return env
+}
+
 // launched returns the engine's command within the command of a program that starts others, such as
-// mpirun, and any other command as it is.
+// mpirun or numactl, and any other command as it is. A program that prints, finds or ends commands
+// starts none.
 func launched(words []string) []string {
-	if len(words) == 0 || !slices.Contains([]string{"mpirun", "mpiexec", "srun", "numactl", "uv",
-		"uvx", "time", "trtllm-llmapi-launch"}, commands.Base(words[0])) {
+	if len(words) == 0 || isEngine(words) || slices.Contains([]string{"echo", "printf", "grep",
+		"pgrep", "pkill", "kill", "killall", "ps", "man", "which", "pip", "pip3", "alias", "sed",
+		"awk", "test", "[", "[["}, commands.Base(words[0])) {
 		return words
 	}
-	for i := range words {
-		for _, e := range engines.Readable() {
-			if e.Starts(words[i:]) > 0 {
-				return words[i:]
-			}
+	for i := range words[:min(len(words), mostBefore)] {
+		if isEngine(words[i:]) {
+			return words[i:]
 		}
 	}
 	return words
 }
 
+// mostBefore bounds the words before the program of an engine: those of a launcher and its options.
+const mostBefore = 200
+
 // contained returns the command that runs in the container which a command such as docker run
 // starts, and its image; and any other command as it is.
 func contained(words []string) (inner []string, image string) {
-	if len(words) < 2 || words[1] != "run" ||
-		!slices.Contains([]string{"docker", "podman", "nerdctl"}, commands.Base(words[0])) {
+	if len(words) < 2 || !slices.Contains([]string{"docker", "podman", "nerdctl", "apptainer",
+		"singularity", "kubectl", "oc", "enroot"}, commands.Base(words[0])) ||
+		!slices.Contains(words[1:min(len(words), 4)], "run") && words[1] != "service" {
 		return words, ""
 	}
 	for i, word := range words {
-		if engines.IsImage(word) {
-			return commands.Entered(word, words[i+1:]), word
+		_, own, named := strings.Cut(word, "image=")
+		if !named {
+			own = strings.TrimPrefix(word, "docker://")
+		}
+		if engines.IsImage(own) {
+			rest := words[i+1:]
+			if at := slices.Index(rest, "--"); named && at >= 0 {
+				rest = rest[at+1:]
+			}
+			return commands.Entered(own, rest), own
 		}
 	}
 	// An image of others is named like the program, or the program stands behind it.
@@ -84,14 +119,20 @@ func contained(words []string) (inner []string, image string) {
 			!strings.HasPrefix(words[i], "-") {
 			return own, words[i]
 		}
-		rest := launched(withoutPrefix(words[i:]))
-		if slices.ContainsFunc(engines.Readable(), func(e *engines.Engine) bool {
-			return e.Starts(rest) > 0
-		}) {
-			return rest, words[i-1]
+		if rest := withoutPrefix(words[i:]); isEngine(rest) || isEngine(launchedBy(rest)) {
+			return launchedBy(rest), words[i-1]
 		}
 	}
 	return words, ""
+}
+
+// launchedBy returns what a launcher of processes starts, and any other command as it is.
+func launchedBy(words []string) []string {
+	if len(words) > 0 && slices.Contains([]string{"mpirun", "mpiexec", "srun", "numactl", "uv",
+		"uvx", "time", "trtllm-llmapi-launch"}, commands.Base(words[0])) {
+		return launched(words)
+	}
+	return words
 }
 
 // read turns the flags of a command into settings.
@@ -105,6 +146,7 @@ func (s *started) read(file files) (*reading, error) {
 	if r.Terms["model"] == "" {
 		return nil, errors.New("the command names no model")
 	}
+	r.Set("model", strings.TrimPrefix(r.Terms["model"], "hf://")) // as NIM takes addresses
 	catalogue, err := models.Load()
 	if err != nil {
 		return nil, err

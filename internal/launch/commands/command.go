@@ -75,6 +75,9 @@ func (p Place) within(object map[string]any) Place {
 		p = p.predictor(object)
 	}
 	n, ok := object["replicas"].(int)
+	if object["replicaCount"] != nil { // of charts
+		n, ok = object["replicaCount"].(int)
+	}
 	if ok {
 		p.Stopped = n == 0
 	}

@@ -127,9 +127,6 @@ func (v variables) interpolate(text string) string {
 	}
 }
 
-// letters are those of the names of variables.
-const letters = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
 // closing returns the index of the bracket that ends the one with which a text begins; -1 without
 // one.
 func closing(text string) int {

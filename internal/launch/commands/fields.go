@@ -41,6 +41,14 @@ func (m *manifest) byFields(document map[string]any, around Place) {
 	if backend, ok := document["backend"].(map[string]any); ok {
 		m.recipe(document, backend, around)
 	}
+	if text, ok := spec["serveConfigV2"].(string); ok { // of a RayService
+		if inner, err := Decode(text); err == nil && len(inner) == 1 {
+			m.byFields(inner[0], around)
+		}
+	}
+	if name, ok := document["model"].(string); ok { // the file of vllm serve --config
+		m.configuration(name, document, around)
+	}
 	list, _ := document["applications"].([]any)
 	for _, item := range list {
 		configs, _ := At(item, "args", "llm_configs").([]any)
@@ -48,6 +56,19 @@ func (m *manifest) byFields(document map[string]any, around Place) {
 			if fields, ok := config.(map[string]any); ok {
 				m.rayConfig(fields, around)
 			}
+		}
+	}
+}
+
+// configuration adds the command whose options a file for --config of vLLM has.
+func (m *manifest) configuration(model string, options map[string]any, around Place) {
+	for name := range options {
+		switch strings.ReplaceAll(name, "_", "-") {
+		case "tensor-parallel-size", "max-model-len", "gpu-memory-utilization", "max-num-seqs",
+			"max-num-batched-tokens", "served-model-name":
+			m.add(Command{Words: append([]string{"vllm", "serve", model},
+				allFlags(options, true, "model")...), Place: around})
+			return
 		}
 	}
 }
@@ -60,6 +81,11 @@ func modelOf(address any) string {
 		return text
 	}
 	name, _, _ = strings.Cut(name, "?")
+	if before, tag, tagged := strings.Cut(Base(name), ":"); scheme == "oci" {
+		if name = before; tagged { // a catalogue has models as tags
+			name = tag
+		}
+	}
 	if scheme == "pvc" || scheme == "s3" || scheme == "gs" || scheme == "file" {
 		name = Base(name)
 	}
@@ -196,12 +222,17 @@ func (m *manifest) predictor(spec map[string]any, around Place) {
 	place := around.within(predictor).predictor(predictor)
 	var name string
 	var words []string
-	for _, word := range stringsOf(model["args"]) {
+	runtime, _ := model["runtime"].(string)
+	of, _ := m.runtimes[runtime]["image"].(string)
+	place.Image = of
+	for _, word := range append(stringsOf(m.runtimes[runtime]["args"]),
+		stringsOf(model["args"])...) {
 		key, value, _ := strings.Cut(word, "=")
 		switch strings.ReplaceAll(key, "-", "_") {
 		case "__model_id":
 			name = value
-		case "__model_name", "__model_dir", "__backend", "__task":
+		case "__model_name", "__model_dir", "__backend", "__task", "__model", "__served_model_name",
+			"__port":
 		default:
 			words = append(words, word)
 		}
@@ -220,6 +251,9 @@ func (m *manifest) predictor(spec map[string]any, around Place) {
 		return
 	}
 	words = append([]string{"vllm", "serve", name}, words...)
+	words = append(words, flags(predictor["workerSpec"], // each worker is a node of the engine
+		flag{"tensorParallelSize", "--tensor-parallel-size"},
+		flag{"pipelineParallelSize", "--pipeline-parallel-size"})...)
 	m.add(Command{Words: set.expand(append(words, additional(m, model)...)), Place: place})
 }
 
@@ -323,13 +357,8 @@ func (m *manifest) recipe(document, backend map[string]any, around Place) {
 		}
 		switch engine {
 		case "trtllm":
-			words = []string{"trtllm-serve", name, "--extra_llm_api_options", "engine.yaml"}
-			text, err := json.Marshal(options)
-			if err != nil {
-				continue
-			}
-			place.Mounted = append(slices.Clip(place.Mounted),
-				map[string]string{"engine.yaml": string(text)})
+			m.engineFile("trtllm-serve", name, options, place)
+			continue
 		case "vllm":
 			words = append([]string{"vllm", "serve", servedName(options, name)},
 				allFlags(options, true, "model", "served-model-name")...)
@@ -343,6 +372,19 @@ func (m *manifest) recipe(document, backend map[string]any, around Place) {
 		}
 		m.add(Command{Words: words, Place: place})
 	}
+}
+
+// engineFile adds a command of TensorRT-LLM whose options stand in a file.
+func (m *manifest) engineFile(program, name string, options map[string]any, around Place) {
+	delete(options, "model")
+	text, err := json.Marshal(options)
+	if err != nil {
+		return
+	}
+	around.Mounted = append(slices.Clip(around.Mounted),
+		map[string]string{"engine.yaml": string(text)})
+	m.add(Command{Words: []string{program, name, "--extra_llm_api_options", "engine.yaml"},
+		Place: around})
 }
 
 // servedName returns the name of a model: the one under which a pool serves it, or another.

@@ -14,6 +14,8 @@ type manifest struct {
 	configs map[string]map[string]string
 	// scalers are the autoscalers, by the names of the objects that they scale.
 	scalers map[string]map[string]any
+	// runtimes are the containers of KServe's runtimes that InferenceServices name.
+	runtimes map[string]map[string]any
 	// set are the variables that all containers have.
 	set variables
 	// starts reports whether a command starts an engine.
@@ -29,9 +31,17 @@ type manifest struct {
 func readContainers(documents []map[string]any, given map[string]string,
 	starts func([]string) bool) *manifest {
 	m := &manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
-		set: newVariables(given), starts: starts}
+		runtimes: map[string]map[string]any{},
+		set:      newVariables(given), starts: starts}
+	serves := slices.ContainsFunc(documents, func(document map[string]any) bool {
+		return document["kind"] == "InferenceService"
+	})
 	for _, document := range documents {
 		switch document["kind"] {
+		case "ServingRuntime", "ClusterServingRuntime":
+			if name, ok := At(document, "metadata", "name").(string); ok && serves {
+				m.runtimes[name] = mainContainer(document["spec"])
+			}
 		case "ConfigMap":
 			if name, ok := At(document, "metadata", "name").(string); ok {
 				m.configs[name] = Texts(document["data"])
@@ -43,6 +53,9 @@ func readContainers(documents []map[string]any, given map[string]string,
 	}
 	for _, document := range documents {
 		name, _ := At(document, "metadata", "name").(string)
+		if m.runtimes[name] != nil && document["kind"] != "InferenceService" {
+			continue // which starts what an InferenceService gives it
+		}
 		around := Place{Name: name, Scaler: m.scalers[name]}
 		configs := m.named(document, nil)
 		if len(configs) == 0 { // an excerpt without its volumes
@@ -136,16 +149,30 @@ func inOrder(object map[string]any) []string {
 // them.
 func (m *manifest) container(container map[string]any, around Place) {
 	words := append(stringsOf(container["command"]), stringsOf(container["args"])...)
+	for _, key := range []string{"command", "run", "customCommand", "script"} {
+		if line, ok := container[key].(string); ok && strings.Contains(line, " ") {
+			words = append([]string{"sh", "-c", line, "sh"}, stringsOf(container["args"])...)
+		}
+	}
 	image, _ := container["image"].(string)
+	if name, ok := At(container, "image", "repository").(string); ok && (len(words) > 0 ||
+		strings.Contains(name, "/nim/")) { // of charts, and of NIM's operator
+		image = fmt.Sprintf("%s:%v", name, At(container, "image", "tag"))
+	}
 	if image != "" {
 		words = Entered(image, words)
 	}
 	around.Image = image
 	set := m.environment(container["env"])
+	if container["env"] == nil {
+		set = m.environment(container["envs"])
+	}
 	if around.size > 0 {
 		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
 	}
-	words = set.expand(words)
+	if words = set.expand(words); len(words) == 0 {
+		return
+	}
 	if len(words) == 1 && strings.Contains(words[0], " ") { // a line, as Dynamo's operator takes it
 		words = []string{"sh", "-c", words[0]}
 	}
@@ -157,7 +184,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 			}
 		}
 	}
-	if !ok && len(words) > 0 {
+	if !ok {
 		m.add(Command{words, set.values, around})
 		return
 	}
@@ -193,6 +220,15 @@ func (m *manifest) environment(value any) variables {
 		name, named := variable["name"].(string)
 		if text, ok := variable["value"].(string); ok && named && !set.given[name] {
 			set.values[name] = text
+		}
+	}
+	object, _ := value.(map[string]any)
+	for name, value := range object {
+		switch value.(type) {
+		case string, int:
+			if !set.given[name] {
+				set.values[name] = fmt.Sprint(value)
+			}
 		}
 	}
 	return set
@@ -253,6 +289,15 @@ func Entered(image string, words []string) []string {
 		if strings.Contains(image, own[0]) {
 			return append(slices.Clone(own[1:]), words...)
 		}
+	}
+	// Images of NVIDIA's NIM have a model, and are configured by variables.
+	if _, path, found := strings.Cut(image, "/nim/"); found && len(words) == 0 {
+		name, _, _ := strings.Cut(path, ":")
+		own := []string{"nim", "--nim-image", name}
+		if !strings.HasSuffix(name, "/llm-nim") { // which serves any model
+			own = append(own, "--nim-model", name)
+		}
+		return own
 	}
 	return words
 }

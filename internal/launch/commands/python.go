@@ -3,31 +3,111 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/scanner"
 )
 
-// ofPython finds the LLMConfigs of Ray Serve in a program: calls with literals, dicts, and
-// variables of the environment with a default. Nothing is executed.
-func ofPython(text string) (*Programs, error) {
-	m := readContainers(nil, nil, func([]string) bool { return true })
-	line := 1
-	for len(m.commands) < mostConfigs {
-		before, rest, found := strings.Cut(text, "LLMConfig(")
-		if !found {
-			break
+// What programs in Python have.
+var (
+	// pythonStarts begins the configuration of an engine, or a list of the words of a command.
+	pythonStarts = regexp.MustCompile(`\b(LLMConfig|LLM|Engine|EngineArgs|AsyncEngineArgs)\(|` +
+		`\[\s*["'](?:vllm|python3?|sglang|trtllm-serve|lmdeploy|llama-server|` +
+		`text-generation-launcher)["']`)
+	// pythonRole names the pool that a configuration is assigned to.
+	pythonRole = regexp.MustCompile(`(prefill|decode)\w*\s*=\s*[\w.]*$`)
+	// pythonAssign is an assignment in one line.
+	pythonAssign = regexp.MustCompile(`(?m)^[ \t]*([A-Za-z_]\w*)[ \t]*(?::[ \t]*\w+[ \t]*)?=` +
+		`[ \t]*([^=\s].*)$`)
+)
+
+// ofPython finds what starts engines in a program: LLMConfigs of Ray Serve, the engines of vLLM,
+// SGLang and TensorRT-LLM, and lists of the words of a command. It reads calls with literals,
+// dicts, variables with one value, and variables of the environment with a default; nothing is run.
+// It returns nil where it finds nothing of the kind.
+func ofPython(text string, given map[string]string) (*Programs, error) {
+	m := readContainers(nil, given, func([]string) bool { return true })
+	calls := pythonStarts.FindAllStringSubmatchIndex(text, mostConfigs)
+	if calls == nil {
+		return nil, nil
+	}
+	values := constantsOf(text, given)
+	for _, at := range calls {
+		line := strings.Count(text[:at[0]], "\n")
+		if at[2] < 0 { // a list of words
+			p := newLiterals(text[at[0]+1:], values)
+			if list, err := p.list("]"); err == nil {
+				m.add(Command{Words: stringsOf(list)})
+			}
+			continue
 		}
-		line += strings.Count(before, "\n")
-		p := newLiterals(rest)
-		config, err := p.arguments(")")
+		p := newLiterals(text[at[1]:], values)
+		list, config, err := p.arguments(")")
 		if err != nil {
-			return nil, fmt.Errorf("line %d, LLMConfig: %w", line+p.Line-1, err)
+			return nil, fmt.Errorf("line %d, %s: %w", line+p.Line, text[at[2]:at[3]], err)
 		}
-		m.rayConfig(config, Place{})
-		text = rest
+		role := pythonRole.FindStringSubmatch(text[max(0, at[0]-100):at[0]])
+		place := Place{}
+		if role != nil {
+			place.Role = role[1]
+		}
+		if text[at[2]:at[3]] == "LLMConfig" {
+			m.rayConfig(config, place)
+			continue
+		}
+		if len(list) > 0 && config["model"] == nil {
+			config["model"] = list[0]
+		}
+		m.pythonEngine(text, config, place)
+	}
+	if len(m.commands) == 0 {
+		return nil, nil
 	}
 	return &Programs{Commands: m.commands, Skipped: m.skipped}, nil
+}
+
+// pythonEngine adds the command that has the options of an engine in a program.
+func (m *manifest) pythonEngine(text string, options map[string]any, around Place) {
+	name, _ := options["model"].(string)
+	switch {
+	case strings.Contains(text, "sgl") && options["model_path"] != nil:
+		name, _ = options["model_path"].(string)
+		m.add(Command{Words: append([]string{"sglang", "serve", "--model-path", name},
+			allFlags(options, false, "model_path", "model")...), Place: around})
+	case name == "":
+	case strings.Contains(text, "tensorrt_llm"):
+		m.engineFile("trtllm-serve", name, options, around)
+	default:
+		m.add(Command{Words: append([]string{"vllm", "serve", name},
+			allFlags(options, true, "model", "task", "runner")...), Place: around})
+	}
+}
+
+// constantsOf returns the variables that a program gives one value, which is a literal.
+func constantsOf(text string, given map[string]string) map[string]any {
+	values, times := map[string]any{}, map[string]int{}
+	for _, found := range pythonAssign.FindAllStringSubmatch(text, mostKeys) {
+		name := found[1]
+		times[name]++
+		p := newLiterals(found[2], nil)
+		value, err := p.value()
+		switch value.(type) {
+		case string, int, float64:
+			if err == nil && p.token == "" && Closed(fmt.Sprint(value)) == nil {
+				values[name] = value
+			}
+		}
+	}
+	for name, n := range times {
+		if n > 1 {
+			delete(values, name)
+		}
+	}
+	for name, value := range given {
+		values[name] = value
+	}
+	return values
 }
 
 // mostConfigs bounds the configurations of a program.
@@ -38,10 +118,12 @@ type literals struct {
 	scanner.Scanner
 	token string
 	depth int
+	// values are those of variables.
+	values map[string]any
 }
 
-func newLiterals(text string) *literals {
-	p := &literals{}
+func newLiterals(text string, values map[string]any) *literals {
+	p := &literals{values: values}
 	p.Init(strings.NewReader(pythonQuotes(text)))
 	p.Mode = scanner.ScanIdents | scanner.ScanFloats | scanner.ScanStrings
 	p.Error = func(*scanner.Scanner, string) {} // what cannot be read is a token that means nothing
@@ -97,25 +179,38 @@ func (p *literals) take(token string) bool {
 	return true
 }
 
-// arguments reads the arguments of a call that have names, up to its bracket.
-func (p *literals) arguments(end string) (map[string]any, error) {
-	object := map[string]any{}
+// arguments reads the arguments of a call, those with names apart, up to its bracket.
+func (p *literals) arguments(end string) (list []any, object map[string]any, err error) {
+	object = map[string]any{}
 	for !p.take(end) {
 		name := p.token
-		p.next()
-		if !p.take("=") {
-			return nil, fmt.Errorf("found %q behind %q; want name=value", p.token, name)
+		if name == "*" { // such as **options, which are not known
+			p.next()
+			p.take("*")
+			if _, err := p.value(); err != nil {
+				return nil, nil, err
+			}
+			if !p.take(",") && p.token != end {
+				return nil, nil, fmt.Errorf("found %q behind **", p.token)
+			}
+			continue
 		}
 		value, err := p.value()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		object[name] = value
+		if p.take("=") {
+			if object[name], err = p.value(); err != nil {
+				return nil, nil, err
+			}
+		} else {
+			list = append(list, value)
+		}
 		if !p.take(",") && p.token != end {
-			return nil, fmt.Errorf("found %q behind the value of %s", p.token, name)
+			return nil, nil, fmt.Errorf("found %q behind %s", p.token, name)
 		}
 	}
-	return object, nil
+	return list, object, nil
 }
 
 // value reads a value.
@@ -223,16 +318,18 @@ func (p *literals) call(name string) (any, error) {
 		}
 		return mark(uint(p.Line), name), err
 	case !p.take("("):
+		if value, known := p.values[name]; known {
+			return value, nil
+		}
 		return mark(uint(p.Line), name), nil
 	}
-	if name == "dict" {
-		return p.arguments(")")
-	}
-	list, err := p.list(")")
+	list, object, err := p.arguments(")")
 	if err != nil {
 		return nil, err
 	}
 	switch {
+	case name == "dict", len(list) == 0 && len(object) > 0:
+		return object, nil
 	case (name == "os.getenv" || name == "os.environ.get") && len(list) == 2:
 		return list[1], nil
 	case (name == "os.getenv" || name == "os.environ.get") && len(list) == 1:

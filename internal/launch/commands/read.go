@@ -18,7 +18,7 @@ func Read(text string, given map[string]string, starts func(words []string) bool
 			1+strings.Count(text[:i], "\n"), text[i])
 	}
 	if strings.Contains(text, "LLMConfig(") {
-		return ofPython(text)
+		return ofPython(text, given)
 	}
 	documents, notYAML := Decode(text)
 	if notYAML == nil && ofKubernetes(documents) {
@@ -27,14 +27,29 @@ func Read(text string, given map[string]string, starts func(words []string) bool
 	if notYAML == nil && len(documents) == 1 && services(documents[0]) != nil {
 		return ofCompose(documents[0], given, starts), nil
 	}
+	if notYAML == nil {
+		if m := readContainers(documents, given, starts); m.engines > 0 {
+			return m.programs(documents), nil
+		}
+	}
 	list, written, err := shellCommands(text, newVariables(given))
 	switch {
 	case err == nil && slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }):
-	case notYAML == nil:
-		return ofManifest(documents, given, starts), nil
-	case strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:"):
+		return &Programs{Commands: list, Written: written}, nil
+	case notYAML != nil && (strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:")):
 		return nil, unreadable(text, notYAML)
-	case err != nil:
+	}
+	if own := excerpts(text, newVariables(given), starts); len(own) > 0 {
+		return &Programs{Commands: own, Skipped: []string{"lines that start no engine were left " +
+			"out: the text is no script as a whole"}}, nil
+	}
+	if programs, found := ofPython(text, given); found != nil || programs != nil {
+		return programs, found
+	}
+	if notYAML == nil {
+		return ofManifest(documents, given, starts), nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
@@ -51,7 +66,10 @@ func ofKubernetes(documents []map[string]any) bool {
 
 func ofManifest(documents []map[string]any, given map[string]string,
 	starts func([]string) bool) *Programs {
-	m := readContainers(documents, given, starts)
+	return readContainers(documents, given, starts).programs(documents)
+}
+
+func (m *manifest) programs(documents []map[string]any) *Programs {
 	return &Programs{Commands: m.commands, Documents: documents, Skipped: m.skipped}
 }
 

@@ -45,7 +45,7 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 		return nil, nil, err
 	}
 	parser := syntax.NewParser(syntax.KeepComments(true))
-	file, err := parser.Parse(strings.NewReader(text), "")
+	file, err := parser.Parse(strings.NewReader(forShell(text)), "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,6 +110,9 @@ func (v variables) inside(c *Command) ([]Command, bool) {
 		}
 	}
 	script, arguments, ok := shellScript(words)
+	if !ok {
+		script, ok = elsewhere(c.Words)
+	}
 	if !ok || *v.left < len(script) {
 		return nil, false
 	}
@@ -123,6 +126,16 @@ func (v variables) inside(c *Command) ([]Command, bool) {
 // isShell reports whether a program is a shell.
 func isShell(program string) bool {
 	return slices.Contains([]string{"sh", "bash", "ash", "dash"}, Base(program))
+}
+
+// elsewhere returns the script that a command such as ssh or tmux is given to run elsewhere.
+func elsewhere(words []string) (script string, ok bool) {
+	if len(words) < 2 || !slices.Contains([]string{"ssh", "tmux", "screen", "eval", "wsl", "su",
+		"pdsh", "parallel-ssh"}, Base(words[0])) {
+		return "", false
+	}
+	script = words[len(words)-1]
+	return script, strings.Contains(script, " ")
 }
 
 // words returns the words of a simple command.

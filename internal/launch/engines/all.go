@@ -20,7 +20,7 @@ const written = 3
 
 // known makes the engines once: they never change.
 var known = sync.OnceValue(func() []*Engine {
-	list := []*Engine{vllm(), sglang(), trtllm(), lmdeploy(), llamaCPP(), tgi()}
+	list := []*Engine{vllm(), sglang(), trtllm(), lmdeploy(), llamaCPP(), tgi(), nim()}
 	for _, e := range list {
 		e.Table = options.Load(e.Name)
 	}

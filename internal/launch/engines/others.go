@@ -2,6 +2,7 @@ package engines
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
@@ -34,8 +35,13 @@ func llamaCPP() *Engine {
 	return &Engine{
 		Name: "llama.cpp", Port: 8080, preset: "llama.cpp",
 		program: func(words []string) int {
-			if len(words) > 0 && commands.Base(words[0]) == "llama-server" {
+			switch {
+			case len(words) > 0 && strings.TrimSuffix(commands.Base(words[0]), ".exe") ==
+				"llama-server":
 				return 1
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
+				words[2] == "llama_cpp.server": // llama-cpp-python, by options of its own
+				return 3
 			}
 			return 0
 		},
@@ -64,6 +70,59 @@ func tgi() *Engine {
 				"is read")
 			if weights := r.Terms["engine.weights"]; strings.HasPrefix(weights, "int4") {
 				r.Note("--quantize: kernels are vLLM's")
+			}
+		},
+	}
+}
+
+// nim describes NVIDIA's NIM for LLMs (docs.nvidia.com/nim/large-language-models): an image with a
+// model, which runs vLLM, SGLang or TensorRT-LLM by a profile such as
+// tensorrt_llm-h100-fp8-tp4-pp1-throughput.
+func nim() *Engine {
+	return &Engine{
+		Name: "nim", Port: 8000, preset: "nim",
+		program: func(words []string) int {
+			if len(words) > 1 && words[0] == "nim" && words[1] == "--nim-image" {
+				return 1
+			}
+			return 0
+		},
+		interpret: func(r *Reading) {
+			r.Take("image")
+			profile, _ := r.Take("profile")
+			parts := strings.Split(strings.ReplaceAll(profile, ":", "-"), "-")
+			switch parts[0] {
+			case "tensorrt_llm":
+				r.Set("engine.preset", "trtllm")
+				r.Set("batching.policy", "trtllm")
+			case "sglang":
+				r.Set("engine.preset", "sglang")
+				r.Set("batching.policy", "sglang")
+			}
+			sized := false
+			for _, part := range parts[1:] {
+				for prefix, term := range map[string]string{"tp": "parallelism.tensor",
+					"pp": "parallelism.pipeline"} {
+					n, err := strconv.Atoi(strings.TrimPrefix(part, prefix))
+					if err != nil || n < 1 || !strings.HasPrefix(part, prefix) {
+						continue
+					}
+					if sized = true; r.Terms[term] == "" {
+						r.Set(term, strconv.Itoa(n))
+					}
+				}
+				switch part {
+				case "fp8", "bf16", "fp16":
+					r.Set("engine.weights", part)
+				case "nvfp4":
+					r.Set("engine.weights", "fp4")
+				}
+			}
+			if !sized && r.Terms["parallelism.tensor"] == "" {
+				r.Note("NIM chooses engine, format and number of GPUs by those that it sees: it " +
+					"is read as vLLM; a profile by its name says them, such as " +
+					"NIM_MODEL_PROFILE=tensorrt_llm-h100-fp8-tp4-pp1-throughput, which " +
+					"list-model-profiles prints in the container")
 			}
 		},
 	}

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
@@ -20,7 +21,8 @@ func sglang() *Engine {
 		program: func(words []string) int {
 			switch {
 			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				(words[2] == "sglang.launch_server" || words[2] == "dynamo.sglang"):
+				slices.Contains([]string{"sglang.launch_server", "dynamo.sglang",
+					"sglang_router.launch_server"}, words[2]): // of routers, too, with its own
 				return 3
 			case len(words) > 1 && commands.Base(words[0]) == "sglang" && words[1] == "serve":
 				return 2

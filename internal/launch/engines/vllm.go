@@ -35,8 +35,8 @@ func vllm() *Engine {
 			case len(words) > 1 && commands.Base(words[0]) == "vllm" && words[1] == "serve":
 				return 2
 			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				slices.Contains([]string{"vllm.entrypoints.openai.api_server", "dynamo.vllm"},
-					words[2]):
+				slices.Contains([]string{"vllm.entrypoints.openai.api_server", "dynamo.vllm",
+					"vllm.entrypoints.api_server"}, words[2]):
 				return 3
 			}
 			return 0

@@ -296,15 +296,16 @@ func precision(text string) (string, error) {
 // redundantExperts reads the copies of experts in the settings of vLLM's load balancer.
 func redundantExperts(text string) (string, error) {
 	var config struct {
-		Redundant int `json:"num_redundant_experts"`
+		Redundant any `json:"num_redundant_experts"` // a number, or its text
 	}
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return "", fmt.Errorf("found %q; want JSON: %w", text, err)
 	}
-	if config.Redundant < 1 {
+	if n, err := strconv.Atoi(fmt.Sprint(config.Redundant)); err == nil && n < 1 ||
+		config.Redundant == nil {
 		return "", nil
 	}
-	return strconv.Itoa(config.Redundant), nil
+	return count(fmt.Sprint(config.Redundant))
 }
 
 // compilation reads which steps vLLM launches as a graph (vllm/config/compilation.py, v0.15).

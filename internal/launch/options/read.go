@@ -229,6 +229,9 @@ func (r *Reading) next(words []string) ([]string, error) {
 		_, words = takes.take(words, joined)
 		return words, nil
 	}
+	if !o.isSwitch() && !joined && o.Term == "" && len(words) > 0 && r.isFlag(words[0]) {
+		return words, nil // an option of no meaning here, whose value may be left out
+	}
 	if !o.isSwitch() && !joined {
 		if len(words) == 0 {
 			return nil, fmt.Errorf("%s needs a value", word)
@@ -246,8 +249,19 @@ func (r *Reading) next(words []string) ([]string, error) {
 	return words, r.take(o, word, value, off)
 }
 
+// isFlag reports whether a word is a known flag.
+func (r *Reading) isFlag(word string) bool {
+	word, _, _ = strings.Cut(word, "=")
+	o, _ := r.table.lookUp(word)
+	return strings.HasPrefix(word, "-") && o != nil
+}
+
 // takeModel takes a word that is no flag as the name of the model.
 func (r *Reading) takeModel(name string) error {
+	if name == "..." || name == "…" { // in place of further options
+		r.Note("%s was left out: it stands for options that are not given", name)
+		return nil
+	}
 	if word, ok := errors.AsType[*commands.Open](commands.Closed(name)); ok {
 		r.loose = append(r.loose, word)
 		return nil
