@@ -2,6 +2,7 @@ package units
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 )
@@ -146,10 +147,30 @@ func FormatPower(v float64) string { return power.format(v) }
 // requests a second.
 func ParseRequestRate(s string) (float64, error) { return requestRate.parse(s) }
 
-// FormatRequestRate prints requests a second as "4/s".
+// FormatRequestRate prints requests a second as "4/s", and where they are few, as "20/h" or "1/d".
 func FormatRequestRate(v float64) string {
-	number, symbol := requestRate.pick(v)
+	seconds, symbol := rateUnit(v)
+	number, _ := requestRate.pick(v * seconds)
 	return number + symbol
+}
+
+// FigureOfRate prints requests a second with three digits: "20,000/s", "5.56/h".
+func FigureOfRate(v float64) string {
+	seconds, symbol := rateUnit(v)
+	return Figure(v*seconds) + symbol
+}
+
+// rateUnit returns the time, in seconds, by which a rate is told, and its symbol: an hour or a day
+// where fewer than a twentieth of a request come in the next shorter one.
+func rateUnit(v float64) (seconds float64, symbol string) {
+	const few, hour, day = 0.05, 3600, 86400
+	switch v = math.Abs(v); {
+	case !(v < few) || v == 0:
+		return 1, "/s"
+	case v*hour >= few:
+		return hour, "/h"
+	}
+	return day, "/d"
 }
 
 // ParsePrice reads a price an hour as "$1.79/h" or "1.79$/h", and returns US dollars an hour.

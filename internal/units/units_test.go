@@ -125,6 +125,9 @@ func TestFormat(t *testing.T) {
 		{FormatDuration(math.Inf(1)), "+Inf s"},
 		{FormatRequestRate(0.5), "0.5/s"},
 		{FormatRequestRate(math.NaN()), "NaN/s"},
+		{FormatRequestRate(1. / 180), "20/h"},
+		{FormatRequestRate(1. / 86400), "1/d"},
+		{FigureOfRate(20000), "20,000/s"},
 		{FormatPower(1250), "1.25 kW"},
 		{Plural(1, "token"), "1 token"},
 		{Plural(0, "token"), "0 tokens"},
@@ -203,6 +206,24 @@ func FuzzParse(f *testing.F) {
 			}
 			if _, err := codec.parse(first); err != nil {
 				t.Errorf("%s: %q printed as %q: %v", codec.name, s, first, err)
+			}
+		}
+	})
+}
+
+// A rate is told in a unit of time in which some requests come: no figure begins with two zeros
+// unless not even a twentieth comes in a day, and it is the rate to its last digit.
+func TestRatesArePrintedForPeople(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := math.Exp(rapid.Float64Range(math.Log(1e-6), math.Log(1e6)).Draw(t, "log of the rate"))
+		for format, most := range map[string]float64{FormatRequestRate(v): 5e-4,
+			strings.ReplaceAll(FigureOfRate(v), ",", ""): 5e-3} {
+			if strings.HasPrefix(format, "0.00") || len(strings.Split(format, "/")[0]) > 7 {
+				t.Errorf("%v/s is printed as %s", v, format)
+			}
+			back, err := ParseRequestRate(format)
+			if err != nil || math.Abs(back-v) > most*v*1.0001 {
+				t.Errorf("%v/s is printed as %s, which is %v/s (%v)", v, format, back, err)
 			}
 		}
 	})

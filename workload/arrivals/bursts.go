@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -57,6 +58,6 @@ func (b Bursts) String() string {
 	if b.Random {
 		kind = " on average"
 	}
-	return fmt.Sprintf("bursts of %g/s for %v%s, %g/s for %v%s between", b.High, b.For, kind, b.Low,
-		b.Pause, kind)
+	return fmt.Sprintf("bursts of %s for %v%s, %s for %v%s between",
+		units.FormatRequestRate(b.High), b.For, kind, units.FormatRequestRate(b.Low), b.Pause, kind)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -47,8 +48,8 @@ func (d Diurnal) Mean() float64 { return d.Average }
 func (Diurnal) Ends() bool { return false }
 
 func (d Diurnal) String() string {
-	return fmt.Sprintf("%g/s on average, a wave of ±%g%% every %v", d.Average, d.Swing*100,
-		d.Period)
+	return fmt.Sprintf("%s on average, a wave of ±%g%% every %v",
+		units.FormatRequestRate(d.Average), d.Swing*100, d.Period)
 }
 
 // wave is a Pacer for a sinusoidal rate.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -111,9 +112,9 @@ func (p Phases) Ends() bool {
 func (p Phases) String() string {
 	var words []string
 	for _, f := range p.List {
-		word := fmt.Sprintf("%g/s", f.From)
+		word := units.FormatRequestRate(f.From)
 		if f.To != f.From {
-			word += fmt.Sprintf(" to %g/s", f.To)
+			word += " to " + units.FormatRequestRate(f.To)
 		}
 		if f.For > 0 {
 			word += fmt.Sprintf(" for %v", f.For)

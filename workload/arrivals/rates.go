@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -48,7 +49,7 @@ func (s Steady) Mean() float64 { return float64(s) }
 // Ends implements Rate.
 func (Steady) Ends() bool { return false }
 
-func (s Steady) String() string { return fmt.Sprintf("%g/s", float64(s)) }
+func (s Steady) String() string { return units.FormatRequestRate(float64(s)) }
 
 // steady counts whole ticks and carries the fraction, so that rounding does not make the rate
 // drift.

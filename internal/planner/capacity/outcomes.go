@@ -36,8 +36,8 @@ func (s *standing) words(i int) string {
 		}
 		if s.Rate > 0 {
 			return fmt.Sprintf(
-				"a replica cannot sustain more than %s/s by the roofline, so it costs %s/h "+
-					"at least", units.Figure(o.Ceiling), s.Money(s.leastCost(i)))
+				"a replica cannot sustain more than %s by the roofline, so it costs %s/h "+
+					"at least", units.FigureOfRate(o.Ceiling), s.Money(s.leastCost(i)))
 		}
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs %s/h at least",
 			units.Plural(s.Fewest(o), "replica"), s.Money(s.leastCost(i)))
@@ -60,7 +60,7 @@ func (s *standing) unaffordable(o *candidate.Option) string {
 
 // whyLost says why n replicas of an option are not enough.
 func (s *standing) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
-	words := fmt.Sprintf("at %s/s a replica, %s", units.Figure(v.Rate), v.Trial.Limit)
+	words := fmt.Sprintf("at %s a replica, %s", units.FigureOfRate(v.Rate), v.Trial.Limit)
 	switch {
 	case o.Scaled():
 		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.Trial.Limit)

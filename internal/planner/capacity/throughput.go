@@ -177,8 +177,8 @@ const mostMissesInARow = 3
 // replace makes a fleet the answer that serves more, at the rate of the search.
 func (s *throughputGoal) replace(r *rateRange, place int) {
 	was := &s.outcomes[s.best]
-	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
-		units.Plural(was.replicas, "replica"), units.Figure(s.Rate))
+	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s",
+		units.Plural(was.replicas, "replica"), units.FigureOfRate(s.Rate))
 	r.Kept, r.Missed, s.best = place, place-1, r.option
 	outcome := &s.outcomes[s.best]
 	outcome.kind, outcome.words, outcome.replicas = chosen, "", r.replicas
@@ -351,8 +351,8 @@ func (s *throughputGoal) lower(r *rateRange) *rateRange {
 // choose makes a fleet the answer, and notes that the others serve less.
 func (s *throughputGoal) choose(best *rateRange) {
 	for _, r := range s.open {
-		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-			units.Plural(r.replicas, "replica"), units.Figure(r.Rate(r.Missed)))
+		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s",
+			units.Plural(r.replicas, "replica"), units.FigureOfRate(r.Rate(r.Missed)))
 	}
 	s.best = best.option
 	s.outcomes[s.best].kind, s.outcomes[s.best].words = chosen, ""

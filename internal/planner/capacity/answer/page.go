@@ -350,8 +350,8 @@ func (t *Tuned) words(a *Answer) []string {
 		}
 	}
 	if t.WithoutRate > 0 {
-		saved = fmt.Sprintf("which serve %s/s in place of %s/s", units.Figure(t.WithoutRate),
-			units.Figure(a.Rate))
+		saved = fmt.Sprintf("which serve %s in place of %s",
+			units.FigureOfRate(t.WithoutRate), units.FigureOfRate(a.Rate))
 	}
 	upTo := ""
 	if t.WithoutScaled {

@@ -79,16 +79,16 @@ func (a *Answer) drawKept() (string, *plot.Plot, error) {
 		Limit: a.SLO.Percentile, LimitName: "what the SLO asks"}
 	p, err := c.Draw()
 	words := "All replicas up, with steps as predicted, the fleet meets the SLO at "
-	switch load := units.Figure(a.Rate); most {
+	switch load := units.FigureOfRate(a.Rate); most {
 	case 0:
-		words = fmt.Sprintf("At no load that was simulated, from %s/s, does the fleet meet the "+
-			"SLO.", units.Figure(d.Curve[0].Rate))
+		words = fmt.Sprintf("At no load that was simulated, from %s, does the fleet meet the "+
+			"SLO.", units.FigureOfRate(d.Curve[0].Rate))
 	case d.Curve[len(d.Curve)-1].Rate:
-		words += fmt.Sprintf("%s/s, the highest of the loads that were simulated; the load is "+
-			"%s/s.", units.Figure(most), load)
+		words += fmt.Sprintf("%s, the highest of the loads that were simulated; the load is "+
+			"%s.", units.FigureOfRate(most), load)
 	default:
-		words += fmt.Sprintf("%s/s, and not at the next load that was simulated; the load is %s/s.",
-			units.Figure(most), load)
+		words += fmt.Sprintf("%s, and not at the next load that was simulated; the load is %s.",
+			units.FigureOfRate(most), load)
 	}
 	return words, p, err
 }
@@ -107,8 +107,8 @@ func (a *Answer) drawLatency() (string, *plot.Plot, error) {
 	p, err := plots.Tradeoff("Latencies of the fleet", "requests/s", "latency",
 		[]plots.Series{ttft, tpot}, 0, "")
 	first, last := d.Curve[0], d.Curve[len(d.Curve)-1]
-	return fmt.Sprintf("From %s/s to %s/s the 99th percentile of TTFT goes from %s to %s ms, of "+
-		"TPOT from %s to %s ms.", units.Figure(first.Rate), units.Figure(last.Rate),
+	return fmt.Sprintf("From %s to %s the 99th percentile of TTFT goes from %s to %s ms, of "+
+		"TPOT from %s to %s ms.", units.FigureOfRate(first.Rate), units.FigureOfRate(last.Rate),
 		units.Figure(first.TTFT), units.Figure(last.TTFT), units.Figure(first.TPOT),
 		units.Figure(last.TPOT)), p, err
 }
@@ -139,7 +139,7 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 		var at []string
 		for _, p := range first.Points {
 			if label := a.cheapestAt(p.Rate); label != first.Label {
-				at = append(at, fmt.Sprintf("%s at %s/s", label, units.Figure(p.Rate)))
+				at = append(at, fmt.Sprintf("%s at %s", label, units.FigureOfRate(p.Rate)))
 			}
 		}
 		words = " Cheaper are: " + strings.Join(at, ", ") + "."

@@ -257,8 +257,8 @@ func (a *Answer) next() []string {
 	}
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
-		add(a.Rate/r.Rate, r.Replicas, r.Label, fmt.Sprintf("%s/s (%s)",
-			units.Figure(r.Rate), r.Grade))
+		add(a.Rate/r.Rate, r.Replicas, r.Label, fmt.Sprintf("%s (%s)",
+			units.FigureOfRate(r.Rate), r.Grade))
 	}
 	for i := range a.Points {
 		q := &a.Points[i]
@@ -294,11 +294,8 @@ func (a *Answer) slo() string {
 	if parts != nil {
 		words = strings.Join(parts, "; ")
 	}
-	switch {
-	case a.Rate >= 0.05:
-		words = units.Figure(a.Rate) + "/s, " + words
-	case a.Rate > 0:
-		words = units.Figure(3600*a.Rate) + "/h, " + words
+	if a.Rate > 0 {
+		words = units.FigureOfRate(a.Rate) + ", " + words
 	}
 	if a.Spare > 0 {
 		words += fmt.Sprintf("; also with %d down", a.Spare)
