@@ -13,11 +13,19 @@ import (
 // write them, up to the most that there can be; 0 for no end.
 type plainTicks struct{ most float64 }
 
+// mostSteps is the most steps that a mark may be from 0. Above 2^53 a float64 counts no further; the
+// ends are marked of a range so narrow.
+const mostSteps = 1 << 50
+
 // Ticks implements plot.Ticker.
 func (t plainTicks) Ticks(low, high float64) []plot.Tick {
 	step := tickStep(high - low)
 	if !(step > 0) || math.IsInf(step, 0) {
 		return plot.DefaultTicks{}.Ticks(low, high)
+	}
+	if farthest := max(math.Abs(low), math.Abs(high)); farthest/step > mostSteps {
+		return []plot.Tick{{Value: low, Label: number(low, step)},
+			{Value: high, Label: number(high, step)}}
 	}
 	var ticks []plot.Tick
 	// A hair beyond the ends counts: low/step of 0.3/0.1 is less than 3.

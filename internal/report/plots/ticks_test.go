@@ -53,6 +53,31 @@ func TestPlainTicks(t *testing.T) {
 	})
 }
 
+// A scale ends however few float64 lie between its ends: its labels lie in it and differ.
+func TestPlainTicksOfNarrowRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(1, 1e24).Draw(t, "low") / 1e12
+		if rapid.Bool().Draw(t, "below 0") {
+			low = -low
+		}
+		high := low
+		for range rapid.IntRange(1, 40).Draw(t, "floats") {
+			high = math.Nextafter(high, math.Inf(1))
+		}
+		ticks := plainTicks{}.Ticks(low, high)
+		labels := map[string]bool{}
+		for _, tick := range ticks {
+			if labels[tick.Label] || tick.Value < low || tick.Value > high {
+				t.Errorf("from %g to %g: %+v", low, high, ticks)
+			}
+			labels[tick.Label] = true
+		}
+		if len(ticks) < 2 || len(ticks) > 42 {
+			t.Errorf("from %g to %g: %d ticks", low, high, len(ticks))
+		}
+	})
+}
+
 // A logarithmic scale has the multiples of the powers of ten that lie in it. Powers are labelled,
 // over less than two decades 2 and 5 times a power too, over less than half a decade all. Times
 // have their units.
