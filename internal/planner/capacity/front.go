@@ -102,8 +102,8 @@ func (s *frontGoal) tuneFront(ctx context.Context) error {
 			continue
 		}
 		tried[base.Option] = true
-		err := t.coordinateSearch(ctx, []int{base.Option}, t.changedAny, func(fresh []int,
-			left func() bool) (next []int, err error) {
+		err := t.coordinateSearch(ctx, mostTuningTurns, []int{base.Option}, t.changedAny, func(
+			fresh []int, left func() bool) (next []int, err error) {
 			var list []detail.Rival
 			for _, i := range fresh {
 				list = append(list, detail.Rival{Option: s.options[i],

@@ -165,8 +165,8 @@ func (s *jobGoal) tuneJob(ctx context.Context) error {
 		return detail.ChangedFor(&s.Judge, s.options[i], metrics.TTFT)
 	}
 	t := &tuner{s.search}
-	err := t.coordinateSearch(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
-		err error) {
+	err := t.coordinateSearch(ctx, mostTuningTurns, bases, change, func(fresh []int,
+		left func() bool) (next []int, err error) {
 		s.tuned.Tried += len(fresh)
 		before := s.all[0]
 		err = s.timeJobs(ctx, fresh)

@@ -101,9 +101,28 @@ func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, e
 	return list, group.Wait()
 }
 
-// solveVerified answers a plan with another input by few runs of each fleet. The answer must then
-// pass as many runs as the answer of before; if it does not, all fleets are judged by as many.
+// solveVerified answers a plan with another input, as solveJudged does. Where that costs more, one
+// other setting of the servers of before may spare it.
 func (s *search) solveVerified(ctx context.Context, before *search, p detail.Input) error {
+	err := s.solveJudged(ctx, before, p)
+	plan := &s.Trials.File.Plan
+	if err != nil || p.Harder <= 0 || s.best < 0 || !plan.Tunes() || plan.Scaled() ||
+		s.cost() <= before.cost() {
+		return err
+	}
+	return (&tuner{s}).tuneSome(ctx, 1, func() []int { return []int{s.placeOf(before)} })
+}
+
+// placeOf returns the place of the answer of another search among the options.
+func (s *search) placeOf(other *search) int {
+	return slices.IndexFunc(s.options, func(o *candidate.Option) bool {
+		return s.label(o.Index) == other.label(other.best)
+	})
+}
+
+// solveJudged answers a plan with another input by few runs of each fleet. The answer must then
+// pass as many runs as the answer of before; if it does not, all fleets are judged by as many.
+func (s *search) solveJudged(ctx context.Context, before *search, p detail.Input) error {
 	if p.Price == nil {
 		s.Seeds = min(s.Seeds, before.Few())
 	}
@@ -125,8 +144,7 @@ func (s *search) solveVerified(ctx context.Context, before *search, p detail.Inp
 // A harder one never costs less, so that the same fleet is the answer as long as it keeps the SLO.
 // Else the fewest replicas of the same option that keep it are a fleet to beat.
 func (s *search) solveChanged(ctx context.Context, before *search, harder int) error {
-	i := slices.IndexFunc(s.options,
-		func(o *candidate.Option) bool { return s.label(o.Index) == before.label(before.best) })
+	i := s.placeOf(before)
 	o, n := s.options[i], before.outcomes[before.best].replicas
 	keeps := harder <= 0
 	if !keeps {

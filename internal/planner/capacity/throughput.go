@@ -143,7 +143,8 @@ func (s *throughputGoal) tuneThroughput(ctx context.Context) error {
 		}
 	}
 	t := &tuner{s.search}
-	return t.coordinateSearch(ctx, bases, t.changedAny, func(fresh []int, left func() bool) ([]int,
+	return t.coordinateSearch(ctx, mostTuningTurns, bases, t.changedAny, func(fresh []int,
+		left func() bool) ([]int,
 		error) {
 		before := s.best
 		for _, i := range fresh {

@@ -50,10 +50,16 @@ func (s *tuner) tune(ctx context.Context) error {
 	if p.Scaled() {
 		return s.tuneScaled(ctx)
 	}
+	return s.tuneSome(ctx, mostTuningTurns, s.tunable)
+}
+
+// tuneSome is tune for some options, which bases returns anew as the answer changes, with at most
+// turns settings on top of each other.
+func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) error {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
 	missed := map[int]float64{} // by how much an option of the menu misses the SLO
-	bases := map[int]judge.Trial{}
+	untuned := map[int]judge.Trial{}
 	change := func(i int) ([]*candidate.Option, error) {
 		o, n := s.options[i], max(1, s.cheaper(i))
 		d, err := s.Decide(ctx, o, n, o.Worst())
@@ -61,19 +67,19 @@ func (s *tuner) tune(ctx context.Context) error {
 			return nil, err
 		}
 		missed[o.From] = d.Missing
-		if bases[o.From], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
+		if untuned[o.From], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
 			return nil, err
 		}
-		return detail.Changed(&s.Judge, bases[o.From], o)
+		return detail.Changed(&s.Judge, untuned[o.From], o)
 	}
 	runs := map[int]int{}
-	return s.coordinateSearch(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int,
+	return s.coordinateSearch(ctx, turns, bases(), change, func(fresh []int, _ func() bool) ([]int,
 		error) {
 		before, near, least := s.best, map[int]int{}, map[int]float64{}
 		for from, missing := range missed {
 			least[from] = missing * nearer
 		}
-		first, err := s.firstRuns(ctx, fresh, bases, runs)
+		first, err := s.firstRuns(ctx, fresh, untuned, runs)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +102,7 @@ func (s *tuner) tune(ctx context.Context) error {
 		}
 		if s.best != before {
 			near[s.chosen().From] = s.best
-			for _, i := range s.tunable() {
+			for _, i := range bases() {
 				if _, known := near[s.options[i].From]; !known {
 					near[s.options[i].From] = i
 				}
@@ -108,15 +114,15 @@ func (s *tuner) tune(ctx context.Context) error {
 	})
 }
 
-// coordinateSearch tries settings of some options, and then of the ones that a turn found to be
-// better, or to come nearest: change makes the options that differ in one setting, and evaluate
-// simulates them while simulations are left, and returns whose settings are tried next.
-func (s *tuner) coordinateSearch(ctx context.Context, bases []int,
+// coordinateSearch tries settings of some options, and in further turns of the ones that a turn
+// found to be better, or to come nearest: change makes the options that differ in one setting, and
+// evaluate simulates them while simulations are left, and returns whose settings are tried next.
+func (s *tuner) coordinateSearch(ctx context.Context, turns int, bases []int,
 	change func(int) ([]*candidate.Option, error),
 	evaluate func(fresh []int, left func() bool) ([]int, error)) error {
 	begun := s.Trials.Count()
 	left := func() bool { return s.Trials.Count()-begun < mostTuningRuns }
-	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
+	for turn := 0; turn < turns && len(bases) > 0; turn++ {
 		fresh, err := s.variants(ctx, bases, change)
 		if err != nil {
 			return err
@@ -321,7 +327,7 @@ func (s *tuner) tuneScaled(ctx context.Context) error {
 		return detail.Changed(&s.Judge, missed, o)
 	}
 	begun := s.Trials.Count()
-	return s.coordinateSearch(ctx, s.tunableScaled(), change, func(fresh []int,
+	return s.coordinateSearch(ctx, mostTuningTurns, s.tunableScaled(), change, func(fresh []int,
 		_ func() bool) ([]int, error) {
 		before := s.best
 		for _, i := range fresh {

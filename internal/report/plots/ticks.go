@@ -13,8 +13,8 @@ import (
 // write them, up to the most that there can be; 0 for no end.
 type plainTicks struct{ most float64 }
 
-// mostSteps is the most steps that a mark may be from 0. Above 2^53 a float64 counts no further; the
-// ends are marked of a range so narrow.
+// mostSteps is the most steps that a mark may be from 0. Above 2^53 a float64 counts no further;
+// the ends are marked of a range so narrow.
 const mostSteps = 1 << 50
 
 // Ticks implements plot.Ticker.
