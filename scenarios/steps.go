@@ -79,12 +79,7 @@ func (s *Steps) Room(context int) int {
 // Prompt returns what an accelerator of each stage does to compute a prompt by itself, and the time
 // that a drafter adds.
 func (s *Steps) Prompt(tokens int) steptime.Ledger {
-	step := promptAlone(tokens)
-	ledger := s.Clock.Whole(step)
-	if s.speculator == nil {
-		return ledger
-	}
-	return ledger.WithDrafts(s.speculator.PromptTime(step.Prefill, ledger.Time()))
+	return s.Step(promptAlone(tokens).Prefill, 0, 0).Ledger
 }
 
 // DecodeStep is a step in which all sequences of a batch decode, with drafts where the scenario has
@@ -98,7 +93,11 @@ type DecodeStep struct {
 }
 
 // Decode returns the step of a batch of sequences which each store context tokens before it.
-func (s *Steps) Decode(batch, context int) DecodeStep {
+func (s *Steps) Decode(batch, context int) DecodeStep { return s.Step(nil, batch, context) }
+
+// Step returns the step that computes chunks of prompts beside a batch of sequences that decode,
+// each of which stores context tokens before it.
+func (s *Steps) Step(chunks []sim.Chunk, batch, context int) DecodeStep {
 	stored, each := int64(batch)*int64(context), 1
 	d := DecodeStep{Given: 1}
 	var drafted speculation.MeanStep
@@ -106,9 +105,13 @@ func (s *Steps) Decode(batch, context int) DecodeStep {
 		drafted = s.speculator.MeanStep(batch, stored)
 		each, d.Given = 1+drafted.Tokens, drafted.Given
 	}
-	d.Step = &sim.Step{Decodes: batch, DecodeTokens: batch * each,
+	d.Step = &sim.Step{Prefill: chunks, Decodes: batch, DecodeTokens: batch * each,
 		Context: stored + int64(batch*each)}
-	d.Ledger = s.Clock.Whole(d.Step).WithDrafts(drafted.Drafting)
+	d.Ledger = s.Clock.Whole(d.Step)
+	if s.speculator != nil && len(chunks) > 0 {
+		drafted.Drafting += s.speculator.PromptTime(chunks, d.Ledger.Time())
+	}
+	d.Ledger = d.Ledger.WithDrafts(drafted.Drafting)
 	return d
 }
 

@@ -15,6 +15,7 @@ import (
 
 func main() {
 	var stages []*playground.Stage // by the number that open returned
+	var servers playground.Servers
 	js.Global().Set("llmsim", js.ValueOf(map[string]any{
 		"options": function(func(_ []js.Value) ([]byte, error) { return playground.Choices() }),
 		"result": function(func(args []js.Value) ([]byte, error) {
@@ -40,6 +41,19 @@ func main() {
 				return nil, err
 			}
 			return json.Marshal(o)
+		}),
+		// step(settings, prompts, decodes, context) returns one step of a server. prompts is the
+		// JSON of an array of playground.Chunk.
+		"step": function(func(args []js.Value) ([]byte, error) {
+			var prompts []playground.Chunk
+			if err := json.Unmarshal([]byte(args[1].String()), &prompts); err != nil {
+				return nil, err
+			}
+			step, err := servers.Step(list(args[0]), prompts, args[2].Int(), args[3].Int())
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(step)
 		}),
 		// open(number, settings, phases, at) readies a stage in the place of the last one of that
 		// number, from the time at (in milliseconds) on, and next(number, n) returns its next

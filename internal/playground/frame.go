@@ -15,6 +15,9 @@ type Frame struct {
 	// Parts is what the step's time is spent on, Bound what binds most of it.
 	Parts Parts          `json:"parts"`
 	Bound steptime.Bound `json:"bound"`
+	// Bytes is what the step moves, FLOP what it computes, on one accelerator.
+	Bytes Bytes `json:"bytes"`
+	FLOP  FLOP  `json:"flop"`
 	// Intensity is FLOP per byte of memory traffic, Rate in FLOP/s while the step computes; the
 	// roof is at Peak FLOP/s and Bandwidth B/s. All are of one accelerator.
 	Intensity float64 `json:"intensity"`
@@ -108,6 +111,7 @@ func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
 		Step: s.steps, Answered: s.answered,
 		From: milliseconds(l.Start), To: milliseconds(l.End),
 		Parts: split(&carried.sum.Parts, l.End-l.Start), Bound: carried.sum.Bound,
+		Bytes: bytesOf(&carried.sum), FLOP: carried.flop,
 		Decoding: carried.decoding, Intensity: carried.sum.Intensity(),
 		Rate: carried.sum.FLOPs / carried.sum.Time.Seconds(),
 		Peak: s.flops, Bandwidth: s.bandwidth,

@@ -18,15 +18,21 @@ import (
 // Name is the shipped scenario that settings change.
 const Name = "playground"
 
-// Load returns the scenario with settings of the form key.path=value, as --set takes them.
+// Load returns the scenario with settings of the form key.path=value, as --set takes them, and with
+// an accelerator that settings of the
+// page change (see tuned).
 func Load(settings []string) (*scenarios.File, error) {
 	text, err := scenarios.ReadShipped(Name)
 	if err != nil {
 		return nil, err
 	}
+	settings, tune, err := tuned(settings)
+	if err != nil {
+		return nil, err
+	}
 	file, err := scenarios.Parse(Name, text, settings...)
 	if err == nil {
-		file.FS = embed.FS{} // there are no files
+		file.FS, file.Tune = embed.FS{}, tune // there are no files
 	}
 	return file, err
 }
@@ -72,6 +78,9 @@ func YAML(settings []string) ([]byte, error) {
 	file, err := Load(settings)
 	if err != nil {
 		return nil, err
+	}
+	if file.Tune != nil {
+		return nil, errNoSuchHardware
 	}
 	return strict.Encode(file.Scenario, func(string) bool { return true })
 }

@@ -35,6 +35,7 @@ type Stage struct {
 type step struct {
 	work     map[int64]work
 	sum      steptime.Operator // all operators of the step, as one
+	flop     FLOP
 	decoding int
 	// retries counts the restarts of its sequences when it began. A failure adds one to sequences
 	// that begin anew, or ends them as lost: then the step has failed, and does not end.
@@ -137,7 +138,8 @@ func (s *Stage) Duration(next *sim.Step) sim.Time {
 	if len(next.Prefill) > 0 && next.Prefill[0].Sequence == nil {
 		return length
 	}
-	carried := &step{work: map[int64]work{}, sum: s.clock.Whole(next).Sum(),
+	ledger := s.clock.Whole(next)
+	carried := &step{work: map[int64]work{}, sum: ledger.Sum(), flop: flopOf(ledger),
 		decoding: next.Decodes, retries: map[*sim.Sequence]int{}}
 	for q := range next.Sequences {
 		carried.work[q.ID], carried.retries[q] = work{}, q.Retries

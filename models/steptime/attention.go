@@ -301,6 +301,7 @@ func (c *attentionCosts) decodeOperator(s *sim.Step, t sim.Time) Operator {
 func (c *attentionCosts) moveBeside(o *Operator, written, activations float64) {
 	if !c.engine.Roofline {
 		o.KV += written
+		o.Written += written
 		o.Activations += activations
 		o.Beside += written + activations
 	}

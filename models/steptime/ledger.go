@@ -155,6 +155,7 @@ func (l Ledger) Sum() Operator {
 		sum.Scores += o.Scores
 		sum.Activations += o.Activations
 		sum.Beside += o.Beside
+		sum.Written += o.Written
 		sum.Sent += o.Sent
 		sum.Time += o.Time
 		sum.Computing += o.Computing

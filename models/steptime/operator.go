@@ -32,6 +32,8 @@ type Operator struct {
 	Traffic
 	// Beside is the part of Traffic that attention moves beside the cache that it reads.
 	Beside float64
+	// Written is the part of KV that is written: the keys and values of new tokens.
+	Written float64
 	// Sent is the number of bytes that all runs send to other accelerators.
 	Sent float64
 	Time sim.Time
