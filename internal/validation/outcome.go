@@ -26,6 +26,9 @@ type outcome struct {
 	// others are answered or not.
 	key  servers.Key
 	open bool
+	// host returns the share of a decode step that follows the host's time under a load; nil for
+	// servers apart.
+	host func(evidence.Load) float64
 }
 
 // keyed gives comparisons the server's key and the load.
@@ -49,6 +52,9 @@ func (o *outcome) load() evidence.Load {
 	}
 	if n > 0 {
 		l.Users /= (o.last - first).Seconds()
+	}
+	if o.host != nil {
+		l.Host = o.host(l)
 	}
 	return l
 }
@@ -108,7 +114,7 @@ func arrivedIn(from, to sim.Time) func(arrival sim.Time) bool {
 
 // where returns the outcome of the requests that counts accepts by their arrivals.
 func (o *outcome) where(counts func(arrival sim.Time) bool) *outcome {
-	part := &outcome{key: o.key, open: o.open}
+	part := &outcome{key: o.key, open: o.open, host: o.host}
 	for _, r := range o.requests {
 		if counts(r.arrival) {
 			part.requests = append(part.requests, r)

@@ -96,16 +96,19 @@ func (c *Calibration) Width(p *Point) float64 {
 }
 
 // Features names what ranges are wider for.
-func Features() []string { return []string{"users", "sglang", "open", "pcie", "alone"} }
+func Features() []string {
+	return []string{"users", "sglang", "open", "pcie", "alone", "host"}
+}
 
 // typicalUsers is the number of users, as a logarithm, at which users do not widen a range.
 const typicalUsers = 3.4
 
 // Features returns the features of a point: the logarithm of its users over the typical number;
 // whether the engine is SGLang, the load is open, tensor parallelism runs over PCIe, and the engine
-// was measured with the model on no other accelerator.
+// was measured with the model on no other accelerator; and Load.Host.
 func (p *Point) Features() []float64 {
 	list := make([]float64, len(Features()))
+	list[5] = p.Load.Host
 	if p.Load.Users > 0 {
 		list[0] = math.Log(p.Load.Users) - typicalUsers
 	}
