@@ -17,6 +17,7 @@
 //            simulated; shows is a text that stays beside each answer that was tried; before(x) is x at ask.at
 //   check    {at: {handles}, text, formula, unit, within, right, wrong, near: [[formula, reply], …]}: a number to compute
 //   measured {text, source, url}, paper {title, url}, command (h) => "llmsim …"
+//   A chapter that plays (plays: true) is drawn on a stage of its own, and its steps say one text after the other.
 // All texts are in the language of words.js, and must be true at every stop of every handle.
 "use strict";
 const chapters = [];
@@ -70,11 +71,11 @@ const book = (() => {
   function look() {
     const c = now.chapter, l = new Look(c, now.h);
     l.before = new Look(c, { ...defaults(c), ...c.ask?.at });
-    return Object.assign(l, { at: now.at, number: now.number, step: now.step, still: still.matches });
+    return Object.assign(l, { lasts: page()?.lasts ?? c.lasts, at: now.at, number: now.number, step: now.step, still: still.matches });
   }
 
   // pages are the steps of a chapter and what follows them: the question, the check, and what was measured.
-  const pages = (c) => [...c.steps, ...c.ask ? [{ title: "What would you do?", kind: "ask", set: c.ask.at }] : [],
+  const pages = (c) => c.plays ? c.steps : [...c.steps, ...c.ask ? [{ title: "What would you do?", kind: "ask", set: c.ask.at }] : [],
     ...c.check ? [{ title: "Check yourself", kind: "check", set: c.check.at }] : [], ...c.measured ? [{ title: "Measured", kind: "measured" }] : []];
   const page = () => pages(now.chapter)[now.step];
 
@@ -161,8 +162,19 @@ const book = (() => {
       asking = undefined;
       show();
       document.body.dataset.ready = "yes";
+      foresee();
     })();
     return mine.done;
+  }
+
+  // foresee asks for what the later steps and the answers of a chapter that plays will need, while it plays.
+  async function foresee() {
+    const c = now.chapter;
+    for (const h of c.plays ? [defaults(c), ...c.ask.answers.map((a) => ({ ...defaults(c), ...a.set }))] : [])
+      for (let round = 0; round < 2 && !asking && c === now.chapter; round++) {
+        const l = new Look(c, h);
+        if (missingIn(() => Object.keys(c.runs(h)).forEach((name) => l.get(name)))) await ledger.settle();
+      }
   }
 
   // missingIn runs what reads the ledger, and reports whether something is still to be asked for.
@@ -178,6 +190,7 @@ const book = (() => {
     for (const text of textsOf(c)) sentences.plainly(text, l);
     if (c.ask) sentences.plainly(c.ask.text, l.before);
     stageOf(l);
+    for (const name of page().needs ?? Object.keys(c.runs(now.h))) l.get(name + ".ms");
     for (const a of tried(c)) sentences.plainly(c.ask.shows, a.look);
     if (now.chosen !== undefined) sentences.plainly(c.ask.answers[now.chosen].reply, l);
     if (dry && ready) return;
@@ -186,7 +199,7 @@ const book = (() => {
     draw();
   }
 
-  const textsOf = (c) => [...c.steps.flatMap((s) => [s.lead, ...s.text ?? [], ...(s.board ?? []).flat()]), c.check?.text,
+  const textsOf = (c) => [...(c.plays ? [page()] : c.steps).flatMap((s) => [s.lead, ...(s.says ?? []).map(([, t]) => t), ...s.text ?? [], ...(s.board ?? []).flat()]), c.check?.text,
     ...c.check ? [`{=${c.check.formula} ${c.check.unit}}`, ...now.checked ? [c.check.right, c.check.wrong, ...(c.check.near ?? []).flatMap(([f, t]) => [`{=${f} x}`, t])] : []] : [], c.measured?.text].filter(Boolean);
   const tried = (c) => [...now.tried].map(([i, h]) => ({ i, look: Object.assign(new Look(c, h), { before: look().before }) }));
   const key = () => JSON.stringify([now.chapter.id, now.step, now.h]);
@@ -195,7 +208,7 @@ const book = (() => {
     const c = now.chapter, list = pages(c), i = chapters.indexOf(c), next = chapters[i + 1];
     return html`<nav class="contents" aria-label="Chapters">${chapters.map((o, k) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}
       <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>
-      <div class="chapter" key=${c.id}><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p></div>
+      ${c.plays ? html`<${c.stage} ...${onStage(l)} />` : html`<div class="chapter" key=${c.id}><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p></div>
         ${list.map((s, n) => html`<article data-step=${n} key=${n} class=${n === now.step ? "on" : ""}><h3>${s.title}</h3>${s.kind ? html`<${extras[s.kind]} c=${c} l=${l} />`
           : html`<p class="lead"><${Say} text=${s.lead} l=${l} /></p>${(s.text ?? []).map((t) => html`<p><${Say} text=${t} l=${l} /></p>`)}`}</article>`)}
         <div class="end">${c.command && html`<button type="button" onClick=${() => offer("This state as a command", c.command(now.h))}>Copy as command</button>`}
@@ -203,7 +216,28 @@ const book = (() => {
       <div class="sticky"><div class="board-stage"><canvas id="machine" role="img" aria-label=${said(l)} onPointerDown=${press} onPointerMove=${hover} onPointerLeave=${() => heat("")}></canvas></div>
         <div class="board">${(page().board ?? []).map(([line, note]) => html`<p class="line"><span><${Say} text=${line} l=${l} /></span>${note && html`<small><${Say} text=${note} l=${l} /></small>`}</p>`)}</div>
         <div class="drawn" hidden=${!page().figure}><canvas id="drawn" role="img" aria-label=${page().figured ?? "A figure of this state"}></canvas></div>
-        <p class="caption" aria-live="polite">${now.lecture && (page().lead ? html`<${Say} text=${page().lead} l=${l} />` : page().title)}</p></div></div>`;
+        <p class="caption" aria-live="polite">${now.lecture && (page().lead ? html`<${Say} text=${page().lead} l=${l} />` : page().title)}</p></div></div>`}`;
+  }
+
+  // onStage is what the stage of a chapter that plays shows: what is said now, and what its buttons do.
+  function onStage(l) {
+    const c = now.chapter, answers = now.step === c.steps.length - 1, reply = answers && now.chosen !== undefined && c.ask.answers[now.chosen].reply;
+    return { l, answers, step: now.step, steps: c.steps.length, chosen: now.chosen, tried: new Map(tried(c).map((a) => [a.i, a.look])), playing: now.playing && now.at < 1,
+      said: { words: html`<${Say} text=${reply || saidNow()} l=${l} />`, picture: `${page().title}: a machine with memory, a pipe and arithmetic, and the people whom it answers` },
+      does: { Say, choose: (i) => { choose(i); now.at = 0; now.playing = true; }, pause: () => { now.playing = false; show(); }, back: () => turn(-1), next: () => turn(1),
+        play: () => { now.playing = !(now.playing && now.at < 1); if (now.at >= 1) now.at = 0; show(); } } };
+  }
+
+  // saidNow is the text of a step that plays, at this moment.
+  const saidNow = () => page().says.findLast(([from]) => from <= now.at * page().lasts)[1];
+
+  // plays moves on in a chapter that plays, and to its next step.
+  function plays(passed) {
+    if (!now.playing || now.at >= 1) return;
+    const said = saidNow();
+    now.at = Math.min(1, now.at + passed / page().lasts);
+    if (now.at >= 1 && now.step < now.chapter.steps.length - 1 && !now.lecture) return go(now.step + 1);
+    if (saidNow() !== said || now.at >= 1) show(); else draw();
   }
 
   const extras = {
@@ -281,7 +315,8 @@ const book = (() => {
     if (!now.on) return;
     const passed = Math.min(0.06, (t - (last ?? t)) / 1000), l = look(), lasts = page().lasts ?? now.chapter.lasts ?? (stageOf(l)?.ms ?? 0) * machine.slower / 1000;
     last = t;
-    if (ready && lasts && !still.matches && !document.hidden) {
+    if (ready && now.chapter.plays) { if (!still.matches && !document.hidden) plays(passed); }
+    else if (ready && lasts && !still.matches && !document.hidden) {
       now.at += passed / lasts;
       if (now.at >= 1) { now.number += Math.floor(now.at); now.at %= 1; }
       draw();
@@ -294,10 +329,12 @@ const book = (() => {
   function go(step, { scroll = true, values } = {}) {
     const list = pages(now.chapter);
     now.step = Math.max(0, Math.min(list.length - 1, step));
+    if (now.chapter.plays) Object.assign(now, { at: still.matches ? 1 : 0, playing: !still.matches });
     const wants = page().set ?? {};
     for (const [name, value] of Object.entries(wants)) if (page().kind || !now.touched.has(name)) now.h[name] = value;
     Object.assign(now.h, values);
     if (page().kind !== "ask") now.chosen = undefined;
+    if (now.chapter.plays) now.h = defaults(now.chapter);
     const done = refresh();
     if (scroll) scrollTo(now.step);
     return done;
@@ -389,7 +426,7 @@ const book = (() => {
     if (!now.on || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("input, select, textarea, dialog")) return;
     const pushes = e.target.closest?.("button, a, summary");
     const does = { f: () => lecture(!now.lecture), F: () => lecture(!now.lecture), n: () => { notes = window.open("", "notes", "width=640,height=480"); tellNotes(); },
-      ArrowRight: () => turn(1), ArrowLeft: () => turn(-1), ...now.lecture ? { " ": () => turn(1), Escape: () => lecture(false), PageDown: () => turn(1), PageUp: () => turn(-1) } : {} }[e.key];
+      ArrowRight: () => turn(1), ArrowLeft: () => turn(-1), ...now.chapter.plays ? { " ": () => onStage(look()).does.play(), ...Object.fromEntries([1, 2, 3, 4].map((k) => [String(k), () => onStage(look()).answers && onStage(look()).does.choose(k - 1)])) } : {}, ...now.lecture ? { " ": () => turn(1), Escape: () => lecture(false), PageDown: () => turn(1), PageUp: () => turn(-1) } : {} }[e.key];
     if (!does || pushes && e.key === " ") return;
     e.preventDefault();
     e.stopImmediatePropagation();

@@ -13,7 +13,12 @@ const ledger = (() => {
   const asks = {
     step: (a) => simulator.step(a.settings, a.prompts, a.decodes, a.context),
     result: async (a) => (await simulator.result(a.settings)).figures,
-    overview: (a) => simulator.overview(a.settings, []),
+    // The course of a run is answered with the state at the end of each second.
+    overview: async (a) => {
+      const o = await simulator.overview(a.settings, []);
+      const second = Array.from({ length: Math.min(120, Math.floor(o.ends / 1000) + 1) }, (_, s) => o.points.findLast((p) => p.at <= 1000 * s) ?? { waiting: 0, running: 0, used: 0 });
+      return { ...o, second };
+    },
     frames: async (a) => {
       const list = [];
       await simulator.open(stage, a.settings, [], 0);
