@@ -9,6 +9,7 @@ import (
 	"errors"
 	"html/template"
 	"io/fs"
+	"regexp"
 
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/report/lesson"
@@ -41,6 +42,9 @@ type content struct {
 	First    template.JS
 	Scripts  []template.JS
 }
+
+// comment matches lines of comments, and indentation: browsers need neither.
+var comment = regexp.MustCompile(`(?m)^[ \t]*//.*\n|^[ \t]+`)
 
 // HTML returns the page, or ErrNoProgram.
 func HTML() ([]byte, error) {
@@ -120,7 +124,7 @@ func assemble(packed, starter []byte) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			c.Scripts = append(c.Scripts, template.JS(script))
+			c.Scripts = append(c.Scripts, template.JS(comment.ReplaceAll(script, nil)))
 		}
 	}
 	var out bytes.Buffer

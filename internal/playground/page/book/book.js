@@ -90,8 +90,8 @@ const book = (() => {
       return html`<b class=${`fig ${p.tone}`} data-formula=${p.figure} data-unit=${p.unit} data-value=${String(value)} data-at=${JSON.stringify(l.h)}>${sentences.write(value, p.unit)}</b>`;
     }
     if (p.cases) {
-      const found = sentences.chosen(p.cases, l);
-      return html`<span data-case=${found?.[0] ?? ""} data-at=${JSON.stringify(l.h)}>${found?.[1].map((q) => part(q, l))}</span>`;
+      const found = sentences.chosen(p.cases, l), read = p.cases.slice(0, p.cases.indexOf(found) + 1);
+      return html`<span data-cases=${JSON.stringify(read.map(([condition]) => condition))} data-at=${JSON.stringify(l.h)}>${found?.[1].map((q) => part(q, l))}</span>`;
     }
     if (p.over) return html`<span class="over"><span>${p.over[0].map((q) => part(q, l))}</span><span class="unseen"> divided by </span><span>${p.over[1].map((q) => part(q, l))}</span></span>`;
     return html`<b class=${p.tone}>${p.parts.map((q) => part(q, l))}</b>`;
