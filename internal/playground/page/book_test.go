@@ -1,0 +1,174 @@
+package page_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/testkit"
+)
+
+// A reader walks through chapters of the book: every step, every answer, and every handle at its
+// least, its most and random stops. The words have no gaps, each figure is the one that this
+// program computes by the same formula for the same state, a sentence that depends on the run is
+// the one whose condition holds, and the picture has the bytes and seconds of the step.
+func TestWalkThroughTheBook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a walk through the book takes a minute")
+	}
+	r := open(t, "book")
+	ids := see[[]string](r, `chapters.filter((c) => !c.plays).map((c) => c.id)`)
+	for _, id := range testkit.DrawCases(t, 4, ids) {
+		w := r.walker(id)
+		w.act(`book.enter("` + id + `")`)
+		w.look("at first")
+		steps := see[int](r, `book.pages(book.now.chapter).length`)
+		for step := range steps {
+			w.act(fmt.Sprintf(`book.go(%d)`, step))
+			w.look(fmt.Sprintf("step %d", step+1))
+		}
+		w.act(`book.go(0)`)
+		for name, stops := range w.chapter.Stops {
+			for _, i := range []int{0, len(stops) - 1, rand.IntN(len(stops))} {
+				w.act(fmt.Sprintf(`book.set({ %s: chapters.find((c) => c.id === %q).handles.%s.stops[%d] })`,
+					name, id, name, i))
+				w.look(fmt.Sprintf("%s at %v", name, stops[i]))
+			}
+		}
+		answers := see[int](r, `book.now.chapter.ask?.answers.length ?? 0`)
+		for i := range answers {
+			w.act(`book.go(book.pages(book.now.chapter).findIndex((p) => p.kind === "ask"))`)
+			w.act(fmt.Sprintf(`book.choose(%d)`, i))
+			w.look(fmt.Sprintf("answer %d", i+1))
+		}
+	}
+}
+
+// walker reads a chapter.
+type walker struct {
+	*reader
+	id      string
+	chapter *bookChapter
+}
+
+func (r *reader) walker(id string) *walker {
+	r.t.Helper()
+	w := &walker{r, id, &bookChapter{ID: id, Known: map[string]map[string]any{},
+		Servers: &playground.Servers{}}}
+	text := see[string](r, fmt.Sprintf(`JSON.stringify((({ handles, figures }) => ({ Figures: figures,
+		Stops: Object.fromEntries(Object.entries(handles).map(([k, h]) => [k, h.stops])) }))(chapters.find((c) => c.id === %q)))`, id))
+	testkit.OK(r.t, json.Unmarshal([]byte(text), w.chapter))
+	w.chapter.Result = func(settings []string) map[string]any {
+		return r.result(id, settings)
+	}
+	known := map[string]map[string]asked{}
+	w.chapter.Runs = func(handles map[string]any) map[string]asked {
+		key, err := json.Marshal(handles)
+		testkit.OK(r.t, err)
+		if known[string(key)] == nil {
+			text := see[string](r, fmt.Sprintf(
+				`JSON.stringify(chapters.find((c) => c.id === %q).runs(%s))`, id, key))
+			var runs map[string]asked
+			testkit.OK(r.t, json.Unmarshal([]byte(text), &runs))
+			known[string(key)] = runs
+		}
+		return known[string(key)]
+	}
+	return w
+}
+
+// act does something, and waits until the page shows it.
+func (w *walker) act(script string) {
+	w.t.Helper()
+	see[bool](w.reader, `((document.body.dataset.ready = ""), void `+script+`, true)`)
+	w.ready()
+}
+
+// look holds all that the page says and draws at this state to the program.
+func (w *walker) look(where string) {
+	w.t.Helper()
+	var shown struct {
+		Words   string
+		Before  map[string]any
+		Figures []struct {
+			Formula, Value, Text string
+			At                   map[string]any
+		}
+		Cases []struct {
+			Conditions []string
+			At         map[string]any
+		}
+		Handles map[string]any
+		Scene   map[string]any
+	}
+	text := see[string](w.reader, `JSON.stringify({ Words: el("book").innerText, Before: book.look().before.h, Handles: book.now.h,
+		Figures: [...el("book").querySelectorAll("[data-formula]")].map((b) => ({ Formula: b.dataset.formula, Value: b.dataset.value, Text: b.textContent, At: JSON.parse(b.dataset.at) })),
+		Cases: [...el("book").querySelectorAll("[data-cases]")].map((b) => ({ Conditions: JSON.parse(b.dataset.cases), At: JSON.parse(b.dataset.at) })),
+		Scene: book.seen?.scene })`)
+	testkit.OK(w.t, json.Unmarshal([]byte(text), &shown))
+	name := w.id + ", " + where
+	for _, gap := range []string{"NaN", "undefined", "–", "Infinity", "[object"} {
+		if strings.Contains(shown.Words, gap) {
+			w.t.Errorf("%s says %q: %s", name, gap, shown.Words)
+		}
+	}
+	for _, f := range shown.Figures {
+		want := bookState{f.At, shown.Before, w.chapter}.evaluate(f.Formula)
+		if text, ok := want.(string); ok {
+			if text != f.Value {
+				w.t.Errorf("%s: %s is %q, not %q", name, f.Formula, text, f.Value)
+			}
+			continue
+		}
+		value, got := number64(want), math.NaN()
+		if parsed, err := strconv.ParseFloat(f.Value, 64); err == nil {
+			got = parsed
+		}
+		if !(math.Abs(got-value) <= 1e-9*math.Abs(value)) || !shows(f.Text, value) {
+			w.t.Errorf("%s: %s is %v, not %s (%q)", name, f.Formula, value, f.Value, f.Text)
+		}
+	}
+	for _, c := range shown.Cases {
+		for i, condition := range c.Conditions {
+			holds := condition == "" ||
+				bookState{c.At, shown.Before, w.chapter}.evaluate(condition) == true
+			if holds != (i == len(c.Conditions)-1) {
+				w.t.Errorf("%s: %q holds: %v", name, condition, holds)
+			}
+		}
+	}
+	here := bookState{shown.Handles, shown.Before, w.chapter}
+	memory, _ := shown.Scene["memory"].(map[string]any)
+	if memory == nil || here.get("error") != nil {
+		return
+	}
+	for got, want := range map[any]string{shown.Scene["ms"]: "here.ms",
+		memory["weights"]: "here.memory.weights", memory["kv"]: "here.memory.kv_used",
+		memory["capacity"]: "here.memory.capacity", shown.Scene["bandwidth"]: "here.bandwidth"} {
+		if math.Abs(number64(got)-number64(here.get(want))) > 1e-9*number64(got) {
+			w.t.Errorf("%s: the picture has %v, and %s is %v", name, got, want, here.get(want))
+		}
+	}
+}
+
+var shownNumber = regexp.MustCompile(`-?[0-9][0-9,]*(\.[0-9]+)?`)
+
+// shows reports whether a text has a value in some decimal unit, rounded to its digits.
+func shows(text string, value float64) bool {
+	digits := shownNumber.FindString(text)
+	got, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(digits, ".")
+	unit := 0.51 * math.Pow(10, -float64(len(after)))
+	units := []float64{1, 100, 1e3, 1e6, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15}
+	return slices.ContainsFunc(units, func(u float64) bool { return math.Abs(got-u*value) <= unit })
+}
