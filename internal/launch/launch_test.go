@@ -323,7 +323,21 @@ func TestReadRefuses(t *testing.T) {
 
 // Whatever text is given, Read ends, and what it reads is written on one line for each key.
 func FuzzRead(f *testing.F) {
-	f.Add("vllm serve m -tp 4")
+	for _, text := range []string{
+		"vllm serve m -tp 4",
+		"A=(--tp 4)\nexport M=${X:-m}\ndocker run -e N=1 vllm/vllm-openai --model $M \"${A[@]}\"",
+		"kind: Deployment\nspec: {replicas: 2, template: {spec: {containers: [{command: [sh, -c, " +
+			"'vllm serve m -tp $((A * 2))'], env: [{name: A, value: \"2\"}]}]}}}",
+		"services: {a: {image: 'vllm/vllm-openai:v0.9', command: '--model m -tp ${TP:-2}'}}",
+		"from vllm import LLM\nM = 'm'\nLLM(M, tensor_parallel_size=2, **{'a': [1, -2.5, None]})",
+		"[Service]\nEnvironment=TP=2\nExecStart=/bin/vllm serve m -tp ${TP}\nRestart=always",
+		"FROM vllm/vllm-openai\nENTRYPOINT [\"vllm\", \"serve\"]\nCMD [\"m\"]",
+		"LLMConfig(model_loading_config=dict(model_id='m'), engine_kwargs={'a': int(f('b'))})",
+		"cat >c.yml <<EOF\ncuda_graph_config: {max_batch_size: 4}\nEOF\ntrtllm-serve m " +
+			"--extra_llm_api_options c.yml --tp_size <n>",
+	} {
+		f.Add(text)
+	}
 	f.Add("kind: Pod\nspec: {containers: [{command: [vllm, serve, m]}]}")
 	for _, pools := range []string{sglangPools, vllmPools, trtllmPools, llmdSet, llmdWide,
 		dynamoPools} {

@@ -19,7 +19,9 @@
 //	          (github.com/kvcache-ai/Mooncake). Equal hash_ids are equal text. A row may have
 //	          block_size, the number of tokens for which one of its hash_ids stands, or
 //	          block_sizes, a number for each of them; and answer_id, the hash_id that its answer
-//	          has in the prompts of later rows, as llmsim serve --record writes it.
+//	          has in the prompts of later rows, as llmsim serve --record writes it. Rows with
+//	          session_id and delay (in milliseconds after the answer before) in place of a
+//	          timestamp are further turns of the session, as AIPerf sends them.
 //	llmsim    CSV with the columns arrival_s, prompt_tokens, output_tokens and any of class,
 //	          tenant, priority, deadline_s (after the arrival), session, prefix (a number: rows
 //	          with the same one share a text) and prefix_tokens (its length). Empty optional

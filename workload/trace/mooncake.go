@@ -34,6 +34,8 @@ type mooncakeRow struct {
 	ParentID int64 `json:"parent_chat_id"`
 	// Delay is the time in milliseconds after the answer before, in AIPerf's sessions.
 	Delay *float64 `json:"delay"`
+	// Session names the session.
+	Session json.RawMessage `json:"session_id"`
 	// AnswerID is the hash that the answer has in later prompts; 0 if no row has it.
 	AnswerID uint64 `json:"answer_id"`
 }
@@ -46,10 +48,17 @@ type mooncake struct {
 	perSecond int64
 	unit      string
 	block     int64
+	// turns is set where rows may follow the answers before them, without a timestamp.
+	turns bool
 }
 
 func newMooncake(f *file, _ Options, _ *Counts) (decoder, error) {
-	return &mooncake{file: f, perSecond: 1000, unit: "milliseconds", block: blockTokens}, nil
+	m := &mooncake{file: f, perSecond: 1000, unit: "milliseconds", block: blockTokens}
+	if conversations(f) {
+		m.turns = true
+		return newAIPerf(m)
+	}
+	return m, nil
 }
 
 func fitsMooncake(head []byte) bool {
@@ -74,9 +83,12 @@ func (m *mooncake) decode(r *sim.Request) error {
 		return m.file.errorf("%w", twice)
 	}
 	if m.row.Delay != nil && m.row.Timestamp < 0 {
-		return m.file.errorf("delay: found a row that follows the answer before it (AIPerf's " +
-			"sessions), which is not read; give each row a timestamp, or the sessions with the " +
-			"columns of tracelab")
+		if !m.turns {
+			return m.file.errorf("delay: found a row that follows the answer before it, without a " +
+				"session_id among the first rows; give each row a session_id, or a timestamp")
+		}
+		m.row.Timestamp = 0
+		defer func() { m.row.Timestamp = -1 }()
 	}
 	at, err := fromNumber(m.row.Timestamp, m.perSecond)
 	if err != nil {

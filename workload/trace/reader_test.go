@@ -170,7 +170,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		mooncake + `{"timestamp": 5, "input_length": 6.5}`:                ":2: input_length: found a JSON number 6.5, allowed: whole numbers",
 		mooncake + `{"timestamp": 5, "input_length": 600, "hash_ids": 4}`: ":2: hash_ids: found a JSON number, allowed: lists",
 		mooncake + `[1, 2]`: ":2: row: found a JSON array, allowed: objects",
-		mooncake + `{"session_id": "a", "delay": 5, "input_length": 600, "output_length": 9}`:      ":2: delay: found a row that follows",
+		mooncake + `{"session_id": "a", "delay": 5, "input_length": 600, "output_length": 9}`:      ":2: delay: found in the first row of the session \"a\"",
 		mooncake + `{"input_length": 600, "output_length": 9}`:                                     ":2: timestamp: found none",
 		mooncake + `{"timestamp": 5, "output_length": 9}`:                                          ":2: input_length: found none",
 		mooncake + `{"timestamp": 5, "input_length": 600}`:                                         ":2: output_length: found none",
