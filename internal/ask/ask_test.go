@@ -220,6 +220,21 @@ func TestTopicsAreHeadings(t *testing.T) {
 }
 
 // Whatever a thread contains, reading it ends, without a panic.
+// What stands behind a command in its line is no part of it, and names the accelerator.
+func TestWordsBehindACommandAreNotRead(t *testing.T) {
+	for _, command := range []string{"vllm serve Qwen/Qwen3-8B", "trtllm-serve Qwen/Qwen3-8B",
+		`vllm serve Qwen/Qwen3-8B --hf-overrides '{"a": 1, "b": "on"}'`} {
+		for _, behind := range []string{" on 2x H200", "   # one H200 (SXM)", " (H200)", ", H200",
+			" -- H200", " — H200"} {
+			p, err := Read(command+behind+"\n", Options{})
+			if err != nil || p.Server != command || p.GPU != "h200-sxm" {
+				t.Errorf("%s%s: %v, %+v", command, behind, err, p)
+			}
+		}
+	}
+}
+
+// Most time goes into making inputs smaller: -fuzzminimizetime 1x has it run 400 times a second.
 func FuzzRead(f *testing.F) {
 	entries, err := os.ReadDir("testdata")
 	if err != nil {

@@ -213,7 +213,7 @@ func (p *Paste) commands(lines []string) (servers, loads, prose []string) {
 		switch {
 		case isLoad && strings.Contains(words, "--"):
 			loads = append(loads, words)
-		case !isLoad && len(strings.Fields(words)) > 2:
+		case !isLoad && (len(strings.Fields(words)) > 2 || strings.Contains(words, "/")):
 			servers = append(servers, words)
 		}
 	}
@@ -235,25 +235,55 @@ func (f *forms) bare(line string, form *regexp.Regexp) (command, rest string) {
 		begin = python[0]
 	}
 	command = line[begin:]
-	if whole && !strings.Contains(command, ", ") {
-		return command, ""
-	}
-	words := strings.Fields(command)
-	for i, word := range words[1:] {
-		bareWord := strings.TrimRight(word, ",.;:)")
-		stop := slices.Contains([]string{"on", "and", "with", "but", "for", "then", "in", "at",
-			"which", "gives", "from"}, word)
-		if stop || bareWord != word {
-			if !stop {
-				words[i+1] = bareWord
-				return strings.Join(words[:i+2], " "), line[:begin] + " " +
-					strings.Join(words[i+2:], " ")
-			}
-			return strings.Join(words[:i+1], " "), line[:begin] + " " +
-				strings.Join(words[i+1:], " ")
+	for _, at := range wordsOf(command)[1:] {
+		word := command[at[0]:at[1]]
+		before := strings.Fields(command[:at[0]])
+		value := strings.HasPrefix(before[len(before)-1], "-") // of the flag before it: -fa on
+		stop := !value && slices.Contains([]string{"on", "and", "with", "but", "for", "then", "in",
+			"at", "which", "gives", "from", "--", "-", "–", "—", "=>", "->"}, word)
+		if stop || strings.HasPrefix(word, "#") || strings.HasPrefix(word, "(") {
+			return strings.TrimSpace(command[:at[0]]), line[:begin] + " " + command[at[0]:]
+		}
+		ends := ",.;:)"
+		if whole {
+			ends = ","
+		}
+		if trimmed := strings.TrimRight(word, ends); trimmed != word {
+			return command[:at[0]+len(trimmed)], line[:begin] + " " + command[at[1]:]
 		}
 	}
+	if whole {
+		return command, ""
+	}
 	return command, line[:begin]
+}
+
+// wordsOf returns where the words of a command begin and end; blanks within quotes end none.
+func wordsOf(command string) (list [][2]int) {
+	quote, begin := byte(0), -1
+	for i := 0; i < len(command); i++ {
+		switch c := command[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == ' ' || c == '\t':
+			if begin >= 0 {
+				list = append(list, [2]int{begin, i})
+			}
+			begin = -1
+			continue
+		case c == '\'' || c == '"':
+			quote = c
+		}
+		if begin < 0 {
+			begin = i
+		}
+	}
+	if begin >= 0 {
+		list = append(list, [2]int{begin, len(command)})
+	}
+	return list
 }
 
 // server reads the command that starts the engine, the one that is given before those of the text.
