@@ -258,7 +258,7 @@ func (f *forms) bare(line string, form *regexp.Regexp) (command, rest string) {
 	return command, line[:begin]
 }
 
-// wordsOf returns where the words of a command begin and end; blanks within quotes end none.
+// wordsOf returns where the words of a command begin and end; a blank within quotes ends no word.
 func wordsOf(command string) (list [][2]int) {
 	quote, begin := byte(0), -1
 	for i := 0; i < len(command); i++ {

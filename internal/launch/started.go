@@ -73,8 +73,8 @@ func withContainers(env map[string]string, words []string) map[string]string {
 }
 
 // launched returns the engine's command within the command of a program that starts others, such as
-// mpirun or numactl, and any other command as it is. A program that prints, finds or ends commands
-// starts none.
+// mpirun or numactl, and any other command as it is. Programs that print, find or end commands do
+// not start them.
 func launched(words []string) []string {
 	if len(words) == 0 || isEngine(words) || slices.Contains([]string{"echo", "printf", "grep",
 		"pgrep", "pkill", "kill", "killall", "ps", "man", "which", "pip", "pip3", "alias", "sed",

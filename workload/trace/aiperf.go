@@ -54,7 +54,8 @@ func (a *aiperf) next() error {
 	if err != nil {
 		return err
 	}
-	a.ahead.session, a.ahead.follows = string(a.row.Session), a.row.Delay != nil && a.row.Timestamp < 0
+	a.ahead.session = string(a.row.Session)
+	a.ahead.follows = a.row.Delay != nil && a.row.Timestamp < 0
 	if a.ahead.follows {
 		at, err := fromNumber(*a.row.Delay, a.perSecond)
 		if err == nil {

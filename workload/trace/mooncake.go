@@ -84,8 +84,8 @@ func (m *mooncake) decode(r *sim.Request) error {
 	}
 	if m.row.Delay != nil && m.row.Timestamp < 0 {
 		if !m.turns {
-			return m.file.errorf("delay: found a row that follows the answer before it, without a " +
-				"session_id among the first rows; give each row a session_id, or a timestamp")
+			return m.file.errorf("delay: found a row that follows the answer before it, without " +
+				"a session_id among the first rows; give each row a session_id, or a timestamp")
 		}
 		m.row.Timestamp = 0
 		defer func() { m.row.Timestamp = -1 }()
