@@ -74,5 +74,6 @@ chapter({
       ["rate / read", "That is how many tokens come in a millisecond: turn the fraction over."], ["floor / 1000", "That is in seconds; the question is for milliseconds."]],
   },
   paper: { title: "Williams, Waterman and Patterson, Roofline (2009)", url: "https://doi.org/10.1145/1498765.1498785" },
-  command: (h) => `llmsim roofline ${h.model} h100-sxm --batch ${h.readers}`,
+  command: (h) => `llmsim roofline ${h.model} h100-sxm --batch ${h.readers} --context ${h.context}`
+    + (h.pipe === 3.35 ? "" : `\n# This has the GPU's own 3.35 TB/s; ${h.pipe} TB/s take a file of hardware of your own.`),
 });
