@@ -51,6 +51,29 @@ func TestWalkThroughTheBook(t *testing.T) {
 	}
 }
 
+// The opening says nothing but what is simulated, at each moment at which it says something else,
+// and after each answer.
+func TestOpeningSaysWhatIsSimulated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the opening takes half a minute")
+	}
+	r := open(t, "book/opening.1")
+	w := r.walker("opening")
+	acts := see[[][]float64](r, `chapters.find((c) => c.plays).steps.map(
+		(s) => s.says.map(([from]) => from / s.lasts + 0.001))`)
+	for act, moments := range acts {
+		w.act(fmt.Sprintf(`book.go(%d)`, act))
+		for _, at := range moments {
+			w.act(fmt.Sprintf(`(book.now.playing = false, book.now.at = %v, book.set({}))`, at))
+			w.look(fmt.Sprintf("act %d at %v", act+1, at))
+		}
+	}
+	for i := range see[int](r, `book.now.chapter.ask.answers.length`) {
+		w.act(fmt.Sprintf(`book.choose(%d)`, i))
+		w.look(fmt.Sprintf("answer %d", i+1))
+	}
+}
+
 // walker reads a chapter.
 type walker struct {
 	*reader
@@ -146,7 +169,7 @@ func (w *walker) look(where string) {
 	}
 	here := bookState{shown.Handles, shown.Before, w.chapter}
 	memory, _ := shown.Scene["memory"].(map[string]any)
-	if memory == nil || here.get("error") != nil {
+	if memory == nil || w.id == "opening" || here.get("error") != nil {
 		return
 	}
 	for got, want := range map[any]string{shown.Scene["ms"]: "here.ms",

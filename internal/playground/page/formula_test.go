@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -291,6 +292,9 @@ func (c *bookChapter) answer(of asked) (record map[string]any) {
 	if of.Kind == "result" {
 		return c.Result(of.Settings)
 	}
+	if of.Kind == "overview" {
+		return courseOf(of.Settings)
+	}
 	var chunks []playground.Chunk
 	for _, n := range of.Prompts {
 		chunks = append(chunks, playground.Chunk{New: n})
@@ -307,4 +311,24 @@ func (c *bookChapter) answer(of asked) (record map[string]any) {
 		return map[string]any{"error": err.Error()}
 	}
 	return record
+}
+
+// courseOf returns the states of a run at the end of each second, as ledger.js has them.
+func courseOf(settings []string) map[string]any {
+	o, err := playground.NewOverview(context.Background(), settings, nil)
+	if err != nil {
+		panic(err)
+	}
+	second := []any{}
+	for i := 0; float64(1000*i) <= o.Ends && i < 120; i++ {
+		state := playground.Point{}
+		for _, p := range o.Points {
+			if p.At <= float64(1000*i) {
+				state = p
+			}
+		}
+		second = append(second, map[string]any{"waiting": float64(state.Waiting),
+			"running": float64(state.Running), "used": state.Used})
+	}
+	return map[string]any{"second": second}
 }
