@@ -13,6 +13,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/testkit"
+
+	"github.com/chromedp/chromedp"
 )
 
 // A reader walks through chapters of the book: every step, every answer, and every handle at its
@@ -111,6 +113,7 @@ func (r *reader) walker(id string) *walker {
 func (w *walker) act(script string) {
 	w.t.Helper()
 	see[bool](w.reader, `((document.body.dataset.ready = ""), void `+script+`, true)`)
+	w.do(chromedp.Poll[chromedp.Void]("book.ready")) // the body is ready when free play is, too
 	w.ready()
 }
 
