@@ -108,7 +108,6 @@ const typicalUsers = 3.4
 // was measured with the model on no other accelerator; and Load.Host.
 func (p *Point) Features() []float64 {
 	list := make([]float64, len(Features()))
-	list[5] = p.Load.Host
 	if p.Load.Users > 0 {
 		list[0] = math.Log(p.Load.Users) - typicalUsers
 	}
@@ -121,6 +120,7 @@ func (p *Point) Features() []float64 {
 			list[1+i] = 1
 		}
 	}
+	list[len(list)-1] = p.Load.Host
 	return list
 }
 
