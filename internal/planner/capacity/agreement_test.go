@@ -234,6 +234,60 @@ func TestTheCheapestIsKnownInClosedForm(t *testing.T) {
 	}
 }
 
+// Of fleets of one price the surer is taken, though prices of replicas are rounded: with spares and
+// without, each server is given the price at which its fleet costs as much as all others. Of two
+// that are as sure, the one with fewer accelerators is taken.
+func TestOfEqualPricesTheSurerIsTaken(t *testing.T) {
+	surer := 0
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 48))
+		load, spare := fmt.Sprintf("rate: %d/s", 5+rng.IntN(80)), rng.IntN(2)
+		text := func(prices map[string]string) string {
+			var hardware []string
+			for _, name := range []string{"l4", "l40s", "a40", "a100-80gb-sxm", "h100-sxm"} {
+				hardware = append(hardware, fmt.Sprintf("{accelerator: %s, price: $%s/h}", name,
+					cmp.Or(prices[name], "1")))
+			}
+			rng.Shuffle(len(hardware), func(i, j int) {
+				hardware[i], hardware[j] = hardware[j], hardware[i]
+			})
+			return fmt.Sprintf("model: llama-3.1-8b\nworkload: {%s, prompt: 500, output: 60}\n"+
+				"menu: {hardware: [%s], tensor: [1]}\nfleet: {spare: %d}\n%s"+
+				"effort: {requests: 100, most-requests: 200}\n", load,
+				strings.Join(hardware, ", "), spare, steadySLO)
+		}
+		s, c := agreed(t, seed, text(nil), untuned)
+		rate, prices := s.Rate, map[string]string{}
+		for _, o := range s.options {
+			if n := c.least(s, o, rate); n > 0 {
+				prices[o.Prefill.Offer.Accelerator] = fmt.Sprintf("%.17g", 7.3/float64(n+s.Spare))
+			}
+		}
+		s, c = agreed(t, seed, text(prices), untuned)
+		testkit.OK(t, (&cheapestGoal{fleetGoal{s}}).find(t.Context()))
+		if s.best < 0 {
+			continue
+		}
+		for i, o := range s.options {
+			n := c.least(s, o, rate)
+			if n == 0 || math.Abs(o.Cost(n+s.Spare)-s.cost()) > 1e-6 {
+				continue // it serves nothing, or has the price of no fleet
+			}
+			if candidate.Rank(o.Grade) > candidate.Rank(s.chosen().Grade) {
+				surer++
+			}
+			if c := cmp.Or(cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
+				cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators())); c < 0 {
+				t.Errorf("seed %d: %s (%s), and %s (%s) costs as much", seed,
+					bestOf(s, s.best), s.chosen().Grade, answerOf(s, i, n), o.Grade)
+			}
+		}
+	}
+	if surer == 0 {
+		t.Error("no fleet was less sure than an answer of its price")
+	}
+}
+
 func outcomesAreTrue(t *testing.T, s *search, c *closedForm, rate float64) {
 	t.Helper()
 	for i, o := range s.options {

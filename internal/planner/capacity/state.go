@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -136,9 +137,21 @@ func (s *standing) wins(o *candidate.Option, n int, hourly float64) bool {
 	if s.best < 0 {
 		return true
 	}
-	return cmp.Or(cmp.Compare(hourly, s.cost()),
+	return cmp.Or(comparePrices(hourly, s.cost()),
 		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
 		cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
+}
+
+// samePrice is how far apart two prices are that differ by rounding alone, as a share: a third of a
+// price times three need not be that price.
+const samePrice = 1e-9
+
+// comparePrices compares two prices that are not known better than to their rounding.
+func comparePrices(a, b float64) int {
+	if math.Abs(a-b) <= samePrice*max(math.Abs(a), math.Abs(b)) {
+		return 0
+	}
+	return cmp.Compare(a, b)
 }
 
 // mayWin reports whether an option could be the better answer, by the bounds.
@@ -172,7 +185,7 @@ func (s *standing) first(o *candidate.Option) (n, most int) {
 		return fewest, most
 	}
 	for most >= fewest && !s.beats(o, most) {
-		most = min(most-1, int(o.Affordable(s.cost()))-s.Spare)
+		most = min(most-1, int(o.Affordable(s.cost()*(1+samePrice)))-s.Spare)
 	}
 	return most, most
 }
