@@ -78,7 +78,9 @@ func (s *cheapestGoal) rules() []string {
 }
 
 func (s *cheapestGoal) show(ctx context.Context, a *answer.Answer) (err error) {
-	a.Shapes, a.FurtherShapes, err = s.shapes(ctx)
+	if p := &s.Trials.File.Plan; !p.FirstAnswer() || p.Horizon != nil {
+		a.Shapes, a.FurtherShapes, err = s.shapes(ctx)
+	}
 	return err
 }
 
@@ -126,6 +128,9 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 				return err
 			}
 		}
+		if s.Trials.File.Plan.FirstAnswer() {
+			return nil
+		}
 		if s.curved {
 			if a.PriceCurves, err = s.prices(ctx, a.Shapes); err != nil {
 				return err
@@ -146,7 +151,8 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 // asked.
 func (s *fleetGoal) oneFewer(ctx context.Context) (*answer.Advice, error) {
 	n := s.outcomes[s.best].replicas
-	if n <= 1 || s.Goal().Find != asked.FindCheapest || !s.Trials.Shard.Whole() {
+	if n <= 1 || s.Goal().Find != asked.FindCheapest || !s.Trials.Shard.Whole() ||
+		s.Trials.File.Plan.FirstAnswer() {
 		return nil, nil
 	}
 	return detail.Advise(ctx, &s.Judge, s.chosen(), n-1, s.options[s.best].Worst())

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
@@ -18,6 +21,42 @@ import (
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
+
+// The first answer is the answer at the settings of the menu: the same fleet with the same figures,
+// in fewer simulations, and it says that it looked no further.
+func TestTheFirstAnswerIsTheMenus(t *testing.T) {
+	text := `
+model: llama-3.1-8b
+workload: {rate: 30/s, prompt: 300, output: 60}
+slo: {ttft: 1s, tpot: 50ms}
+menu: {hardware: [h100-sxm, l40s], tensor: [1, 2], disaggregated: [{prefill: 1, decode: 1}]}
+effort: {requests: 100, most-requests: 400}
+`
+	solve := func(overrides ...string) *answer.Answer {
+		f, err := asked.Parse("plan.yaml", []byte(text), overrides...)
+		testkit.OK(t, err)
+		answers, err := Solve(t.Context(), f, Options{})
+		testkit.OK(t, err)
+		return answers.Models[0]
+	}
+	normal, first := solve("menu.tune=none", "effort.level=normal"), solve("effort.level=first")
+	if first.Chosen == nil || first.Chosen.Scenario != normal.Chosen.Scenario ||
+		first.Chosen.Hourly != normal.Chosen.Hourly ||
+		len(first.Chosen.Chances) != 1 ||
+		!slices.Contains(normal.Chosen.Chances, first.Chosen.Chances[0]) {
+		t.Errorf("the first answer is %+v, want %+v", first.Chosen, normal.Chosen)
+	}
+	if first.Simulations > normal.Simulations || 2*first.Further > normal.Further {
+		t.Errorf("%d and %d simulations for the first answer, %d and %d for the whole",
+			first.Simulations, first.Further, normal.Simulations, normal.Further)
+	}
+	if first.Shapes != nil || first.Sensitivity != nil || first.Tuned != nil ||
+		!slices.ContainsFunc(first.Warnings, func(words string) bool {
+			return strings.HasPrefix(words, "This is the first answer")
+		}) {
+		t.Errorf("the first answer has more than itself, or does not say so: %q", first.Warnings)
+	}
+}
 
 // A plan, the scenario that it answers with, the page of that and a comparison with it all have one
 // price for a million output tokens, though their runs draw different requests.

@@ -20,7 +20,8 @@ const mostRatios = 6
 // groups stay whole.
 func (s *search) refineRatios(ctx context.Context) error {
 	p := &s.Trials.File.Plan
-	if s.best < 0 || s.Spare > 0 || p.Scaled() || p.Goal.Find != asked.FindCheapest {
+	if s.best < 0 || s.Spare > 0 || p.Scaled() || p.FirstAnswer() ||
+		p.Goal.Find != asked.FindCheapest {
 		return nil
 	}
 	for _, i := range s.groups() {

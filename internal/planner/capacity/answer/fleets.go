@@ -55,7 +55,8 @@ type Deployment struct {
 	// Grade says what the predictions for the fleet rest on.
 	Grade evidence.Grade `json:"grade"`
 	// Chances are the probabilities that this number of replicas without the spares, one fewer and
-	// one more keep the SLO, given how wrong the predictions of TPOT and TTFT may be.
+	// one more keep the SLO, given how wrong the predictions of TPOT and TTFT may be; of a first
+	// answer, of this number alone.
 	Chances []Chance `json:"chances"`
 	// Likely is the cheapest fleet of the same replicas that keeps the SLO at even odds or better;
 	// nil where it is the answer, where its chance is not known to act on, or where that was not

@@ -150,6 +150,9 @@ func (j *JobDone) odds() string {
 
 // shapes returns the ranking of the kinds of replicas, and the limit of each below it.
 func (a *Answer) shapes() doc.Blocks {
+	if a.Shapes == nil {
+		return nil
+	}
 	table := doc.Block{Kind: doc.Table, Left: []int{0, 6}, Header: []string{"replica", "KV ktok",
 		"1/s each", "replicas", a.money("/h"), a.money("/1M"), "evidence"}}
 	apart, unsized := false, false

@@ -70,6 +70,7 @@ type Fleet struct {
 
 // Effort says how carefully to simulate.
 type Effort struct {
+	Level        string  `json:"level,omitempty" enum:"first,normal" jsonschema:"How far to look. first: the cheapest fleet at the settings of the menu, and how sure it is. normal: also settings beside the menu's, ratios of groups, other fleets, other inputs and what is worth measuring. Default: normal."`
 	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
 	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Requests of the longest simulation at a rate. A simulation is doubled in length up to this, until it is clear whether enough requests meet the SLO. Default: 16000."`
 	Checks       int     `json:"checks,omitempty" min:"1" jsonschema:"With menu.scaling: how many simulations the search may spend on fleets that were left out by rules that are not proven. Default: one for every 16 of the search, and at least 8."`
@@ -83,7 +84,11 @@ const firstRequests = 1000
 func (p *Plan) PricesFrom() string { return p.priced }
 
 // Tunes reports whether settings beside the menu's are tried.
-func (p *Plan) Tunes() bool { return p.Menu.Tune != "none" }
+func (p *Plan) Tunes() bool { return p.Menu.Tune != "none" && !p.FirstAnswer() }
+
+// FirstAnswer reports whether only the fleet of the menu is asked for, without what is looked at
+// beside it.
+func (p *Plan) FirstAnswer() bool { return p.Effort.Level == "first" }
 
 // Warnings says which keys of the plan have no effect, or are read as something else.
 func (p *Plan) Warnings() []string {
@@ -91,6 +96,10 @@ func (p *Plan) Warnings() []string {
 	if p.Fleet.Autoscaling {
 		list = append(list, "fleet.autoscaling has no effect: menu.scaling simulates fleets whose "+
 			"replicas start and stop with the load.")
+	}
+	if p.FirstAnswer() {
+		list = append(list, "This is the first answer: other settings, ratios of groups, fleets "+
+			"beside it and other inputs were not tried (effort.level).")
 	}
 	if p.Goal.Fastest {
 		list = append(list, "The goal latency is read as front.")

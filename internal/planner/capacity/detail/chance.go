@@ -16,13 +16,16 @@ import (
 // sureOf is the confidence of the interval of a probability.
 const sureOf = 0.95
 
-// chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more,
-// as far as such forecasts came true.
+// chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more
+// unless only the first answer is asked for, as far as such forecasts came true.
 func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := f.Replicas
-	step := f.Step(f.Option, n)
+	step, beside := f.Step(f.Option, n), 1
+	if f.Trials.File.Plan.FirstAnswer() {
+		beside = 0
+	}
 	var list []answer.Chance
-	for k := max(f.Option.Based()+1, n-step); k <= n+step; k += step {
+	for k := max(f.Option.Based()+1, n-beside*step); k <= n+beside*step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
 	err := judge.Each(ctx, judge.Indices(len(list)), func(ctx context.Context,

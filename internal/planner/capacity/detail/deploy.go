@@ -239,7 +239,8 @@ const evenOdds = 0.5
 // replicas, or lose them.
 func (f *Fleet) likely(ctx context.Context) (*answer.CheaperFleet, error) {
 	o, n := f.Option, f.Replicas
-	if o.IsSpot() || o.Scaled() || f.Goal().Find == asked.FindThroughput {
+	if o.IsSpot() || o.Scaled() || f.Goal().Find == asked.FindThroughput ||
+		f.Trials.File.Plan.FirstAnswer() {
 		return nil, nil
 	}
 	near := f.Step(o, n)
