@@ -177,18 +177,18 @@ spec:
 		// as docs.vllm.ai/en/v0.15.1/deployment/docker has it
 		{`docker run --runtime nvidia --gpus all -v ~/.cache/huggingface:/root/.cache/huggingface \
 			--env "HF_TOKEN=$HF_TOKEN" -p 8000:8000 --ipc=host vllm/vllm-openai:latest \
-			--model Qwen/Qwen3-0.6B`, "model=Qwen/Qwen3-0.6B", ""},
+			--model Qwen/Qwen3-0.6B`, "model=Qwen/Qwen3-0.6B", "does not say which release"},
 		{"sudo docker run lmsysorg/sglang:latest python3 -m sglang.launch_server --model m " +
 			"--api-key $KEY", "batching.policy=sglang engine.preset=sglang " +
-			"model=m", ""},
+			"model=m", "lmsysorg/sglang:latest does not say which release of sglang"},
 		// as huggingface.co/lukealonso/MiniMax-M2.7-NVFP4/discussions/10 has it, but for the model
 		{"CUDA_VISIBLE_DEVICES=0,1 vllm serve m --port 23333 --trust-remote-code " +
 			"--tensor-parallel-size 2 --enable-auto-tool-choice --disable-custom-all-reduce " +
 			"--enable_expert_parallel --gpu-memory-utilization 0.95 --max-num-seqs 8 " +
-			"--kv-cache-dtype turboquant_k8v4 --max-model-len 130k",
-			"batching.max-sequences=8 engine.max-model-len=130000 " +
+			"--kv-cache-dtype fp8_ds_mla --max-model-len 130k",
+			"batching.max-sequences=8 engine.kv-cache=fp8 engine.max-model-len=130000 " +
 				"memory.utilization=0.95 model=m parallelism.expert=2 parallelism.tensor=2",
-			"turboquant_k8v4 was left out: known are"},
+			"--disable-custom-all-reduce"},
 		{"vllm serve m -tp 2 -dp 4 -ep --max-num-seqs 64 --max-num-batched-tokens 4k",
 			"batching.max-sequences=256 batching.token-budget=16000 " +
 				"model=m parallelism.data=4 parallelism.tensor=2", ""},
@@ -231,7 +231,11 @@ spec:
 			"engine.weights=int4 model=Qwen/Qwen2.5-72B-Instruct parallelism.tensor=2",
 			"with weights in int4, as its name says"},
 		{"vllm serve m --quantization bitsandbytes", "engine.weights=int4 model=m", ""},
-		{"vllm serve m -q gguf", "model=m", "its number format is in the checkpoint"},
+		{"vllm serve Qwen/Qwen3-32B-AWQ -q moe_wna16", "engine.weights=int4 model=Qwen/Qwen3-32B",
+			"with weights in int4"},
+		{"vllm serve openai/gpt-oss-20b -q quark", "model=openai/gpt-oss-20b", ""},
+		{"vllm serve m --compilation-config.cudagraph_mode PIECEWISE", "model=m",
+			"PIECEWISE is read as FULL_AND_PIECEWISE"},
 		{"vllm serve meta-llama/Meta-Llama-3.1-405B-Instruct-FP8 -tp 8 -pp 2",
 			"model=meta-llama/Meta-Llama-3.1-405B-Instruct-FP8 " +
 				"parallelism.pipeline=2 parallelism.tensor=8", ""},
@@ -287,6 +291,7 @@ func TestReadRefuses(t *testing.T) {
 		"vllm serve m\\\n -tp $TP":           "--var TP=…",
 		"vllm serve $M -tp $TP -pp ${P:?}":   "--var M=… --var P=… --var TP=…",
 		"vllm serve m -tp none":              "whole number",
+		"vllm serve m -q gguf":               "set engine.weights",
 		"vllm serve m -tp":                   "needs a value",
 		"M=a; M=b; vllm serve $M":            "--var M=…",
 		"for M in a; do vllm serve $M; done": "--var M=…",

@@ -213,7 +213,12 @@ func (m *member) alone() (*Reading, error) {
 	drafts := m.takeDrafts()
 	return &Reading{Engine: m.engine.Name, Settings: settings(m.Terms),
 		Flags: m.reading.Flags, Notes: m.Notes, Ignored: m.Ignored,
-		drafts: settings(drafts), drafters: m.Drafters}, nil
+		drafts: settings(drafts), drafters: m.Drafters, unknown: unknown(m.Unknown)}, nil
+}
+
+// unknown returns the options that are there.
+func unknown(options ...string) []string {
+	return slices.DeleteFunc(options, func(option string) bool { return option == "" })
 }
 
 // takeDrafts takes the drafter out of the terms.

@@ -40,12 +40,13 @@ func notOneFleet(members []member) error {
 func joinPools(members []member) (*Reading, error) {
 	var list []section
 	roles := map[string]int{}
-	var lost, drafters []string
+	var lost, drafters, formats []string
 	var drafts map[string]string
 	for i := range members {
 		delete(members[i].Terms, "pool")
 		lost = append(lost, members[i].Ignored...)
 		drafters = append(drafters, members[i].Drafters...)
+		formats = append(formats, members[i].Unknown)
 		if own := members[i].takeDrafts(); i == 0 || maps.Equal(own, drafts) {
 			drafts = own
 		} else {
@@ -76,6 +77,7 @@ func joinPools(members []member) (*Reading, error) {
 	common["fleet.pools"] = text
 	return &Reading{Engine: members[0].engine.Name, Settings: settings(common),
 		Notes: notesOf(members), Ignored: lost, drafts: settings(drafts),
+		unknown:  unknown(formats...),
 		drafters: slices.Compact(slices.Sorted(slices.Values(drafters)))}, nil
 }
 

@@ -24,6 +24,21 @@ type Reading struct {
 	// drafts are overrides for the drafter that the command starts, and drafters the flags that
 	// ask for it.
 	drafts, drafters []string
+	// unknown are options by which weights have a number format that only the checkpoint knows.
+	unknown []string
+}
+
+// known returns an error for weights whose number format neither the command nor overrides say:
+// with those as published, the answer would be about another server.
+func (r *Reading) known(overrides []string) error {
+	if len(r.unknown) == 0 || slices.ContainsFunc(overrides, func(set string) bool {
+		return strings.HasPrefix(set, "engine.weights=") || strings.HasPrefix(set, "engine=") ||
+			strings.HasPrefix(set, "model=")
+	}) {
+		return nil
+	}
+	return fmt.Errorf("%s: the number format of the weights is in the checkpoint alone: set "+
+		"engine.weights, such as --set engine.weights=int4", r.unknown[0])
 }
 
 // with returns the reading for a scenario with further overrides: with the drafter, if they give

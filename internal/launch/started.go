@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/options"
@@ -153,11 +154,20 @@ func (s *started) read(file files) (*reading, error) {
 	}
 	s.nameServed(r, catalogue)
 	find(r, catalogue)
+	if r.Terms["engine.weights"] != "" || strings.HasSuffix(r.Terms["model"], ".json") ||
+		r.Model != nil && r.Model.DType != hardware.BF16 && r.Model.DType != hardware.FP16 {
+		r.Unknown = "" // its name or its config says it
+	}
 	s.engine.Interpret(r)
 	if accelerator := acceleratorNamed(s.Product); accelerator != "" {
 		r.Set("hardware", accelerator)
 	}
-	if v := s.version(); !v.IsZero() {
+	v := s.version()
+	if v.IsZero() && s.Image != "" && commands.Closed(s.Image) == nil {
+		r.Note("the image %s does not say which release of %s it has: the newest that is known is "+
+			"read; set engine.version", s.Image, s.engine.Name)
+	}
+	if !v.IsZero() {
 		r.Set("engine.version", v.String())
 		if r.Terms["engine.preset"] == "" {
 			r.Set("engine.preset", s.engine.Name)

@@ -69,6 +69,7 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 		settings = append(settings, "batching.token-budget="+eight(n("budget", 512, 9000)))
 		maybe("batching.chunk-limit=" + n("limit", 64, 512))
 		maybe("memory.block-size=32")
+		maybe("engine.prompt-graphs=off")
 		one("engine=vllm-v1", "memory=paged", "memory=prefix-cache", "memory=vllm-offload",
 			"memory=lmcache", "memory=hicache", "batching.policy=priority")
 	case "sglang":

@@ -110,6 +110,10 @@ func (d *Replica) missing(e *Engine) (list []string) {
 		say("engine.experts-backend %s: no flag of %s %s says so; set its environment variables",
 			asked, e.Name, e.VersionOf(d))
 	}
+	if asked := d.Engine.PromptGraphs; d.Given("engine.prompt-graphs") &&
+		(e.Name != "vllm" || asked != "off") {
+		say("engine.prompt-graphs %s: no flag of %s is written for it", asked, e.Name)
+	}
 	if kv := d.Engine.KVCache; kv == "int8" || kv == "fp32" {
 		say("engine.kv-cache %s: no flag of %s is written for it", kv, e.Name)
 	}

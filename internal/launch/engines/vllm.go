@@ -75,6 +75,9 @@ func expressVLLM(d *Replica) options.Terms {
 		}
 	}
 	t.Set("engine.weights", d.asksWeights())
+	if !d.Engine.Eager && d.Given("engine.prompt-graphs") {
+		t.Set("engine.prompt-graphs", d.Engine.PromptGraphs)
+	}
 	d.expressDrafter("vllm", t)
 	if d.Role != "mixed" && d.Memory.Policy == "hybrid" {
 		t["hybrid-manager"] = "true"

@@ -270,11 +270,16 @@ func TestTheVersionIsInTheTag(t *testing.T) {
 func TestSpellingsMeanOneThing(t *testing.T) {
 	for text, want := range map[string]string{
 		"-O0": "engine.eager=true", "-O=0": "engine.eager=true", "-O 0": "engine.eager=true",
-		"--optimization-level 0":                                        "engine.eager=true",
-		"--enforce-eager":                                               "engine.eager=true",
-		`-cc={"cudagraph_mode":"NONE"}`:                                 "",
+		"--optimization-level 0":                    "engine.eager=true",
+		"--enforce-eager":                           "engine.eager=true",
+		`-cc={"cudagraph_mode":"NONE"}`:             "engine.eager=true",
+		"-cc.cudagraph_mode=PIECEWISE":              "",
+		`-cc={"cudagraph_mode":"FULL_DECODE_ONLY"}`: "engine.prompt-graphs=off",
+		`-cc={"cudagraph_mode":"full_decode_only",` +
+			`"max_cudagraph_capture_size":8}`: "engine.graph=8 engine.prompt-graphs=off",
+		"-dcp 1 --prefill-context-parallel-size=1 --cpu-offload-gb 0.0": "",
 		"--compilation-config.cudagraph_mode=NONE":                      "engine.eager=true",
-		`--compilation-config={"cudagraph_mode":"NO"}`:                  "",
+		`--compilation-config={"cudagraph_mode":"FULL"}`:                "",
 		"--cudagraph-capture-sizes 1 2 4 8":                             "engine.graph=8",
 		"--cudagraph-capture-sizes=[1,8,2]":                             "engine.graph=8",
 		"--cudagraph-capture-sizes 8 --enforce-eager":                   "engine.eager=true",
@@ -332,9 +337,31 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	for _, method := range strings.FieldsFunc(strings.ReplaceAll(list, " and ", ", "),
 		func(r rune) bool { return strings.ContainsRune(", ", r) }) {
 		r, err := Load("vllm").Read(&Command{Words: []string{"-q", method}})
-		if _, sets := r.Terms["engine.weights"]; err != nil || sets == (len(r.Ignored) > 0) &&
+		if _, sets := r.Terms["engine.weights"]; err != nil || sets == (r.Unknown != "") &&
 			method != "auto" {
-			t.Errorf("--quantization %s: %v, sets %v, left out %q", method, err, r.Terms, r.Ignored)
+			t.Errorf("--quantization %s: %v, sets %v, asks %q", method, err, r.Terms, r.Unknown)
+		}
+	}
+}
+
+// What decides how many accelerators there are or what they hold, and is not simulated, ends the
+// command, in each engine that has it; and its value of no effect sets nothing.
+func TestSizesThatAreNotReadEndTheCommand(t *testing.T) {
+	for text, want := range map[string]string{
+		"vllm -dcp 8": "contexts", "vllm --prefill-context-parallel-size 2": "contexts",
+		"vllm --cpu-offload-gb 10": "host memory", "sglang --cpu-offload-gb=2": "host memory",
+		"vllm --kv-cache-memory-bytes 1000000": "memory.tokens",
+		"sglang --attn-cp-size 2":              "contexts", "trtllm --cp_size 2": "contexts",
+		"vllm --kv-cache-dtype turboquant_k8v4":        `found "turboquant_k8v4"`,
+		"sglang --kv-cache-dtype int2":                 `found "int2"`,
+		"sglang --torchao-config int4wo-128":           "set engine.weights",
+		"vllm --dtype float8":                          `found "float8"`,
+		"vllm --compilation-config.cudagraph_mode=OFF": `found cudagraph_mode "OFF"`,
+	} {
+		words := strings.Fields(text)
+		_, err := Load(words[0]).Read(&Command{Words: words[1:]})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }

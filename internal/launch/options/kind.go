@@ -24,6 +24,12 @@ type leftOut string
 // Error returns the reason.
 func (l leftOut) Error() string { return string(l) }
 
+// also is what is said of a value that is read.
+type also string
+
+// Error returns it.
+func (a also) Error() string { return string(a) }
+
 // notes are what several options do that a scenario does not have.
 func notes(name string) string {
 	switch name {
@@ -37,6 +43,13 @@ func notes(name string) string {
 
 // eager is the size of the largest captured graph where no graph is captured: it sets engine.eager.
 const eager = "eager"
+
+// decodeOnly ends the size of the largest captured graph where steps with prompts are launched
+// without graphs: it sets engine.prompt-graphs.
+const decodeOnly = " decode-only"
+
+// inCheckpoint is how weights are quantised whose number format only the checkpoint knows.
+const inCheckpoint = "as the checkpoint says"
 
 // unread is the kind of options that are written, and say nothing where they are read; switches is
 // the kind of variables that choose back ends together, and experts of options that name one.
@@ -87,6 +100,16 @@ func kindOf(name string) kind {
 		}}
 	case "compilation":
 		return kind{compilation, never}
+	case "decode-only":
+		return kind{words("", ""), oneOf("off", `{"cudagraph_mode":"FULL_DECODE_ONLY"}`)}
+	case "one":
+		return kind{only("1", "parallelism of contexts is not simulated"), never}
+	case "no-offload":
+		return kind{only("0", "weights in host memory are not simulated"), never}
+	case "no-format":
+		return kind{only("", "set engine.weights, the number format of the weights"), never}
+	case "no-bytes":
+		return kind{only("", "set memory.tokens, the size of the cache in tokens"), never}
 	case "graph-mode":
 		return kind{graphMode, never}
 	case "level":
@@ -120,6 +143,10 @@ func kindOf(name string) kind {
 	case "model-format": // of LMDeploy
 		return kind{words("hf", "", "awq", "int4", "gptq", "int4", "fp8", "fp8", "mxfp4", "mxfp4"),
 			never}
+	case "quantize": // of Text Generation Inference
+		return kind{words("awq", "int4", "gptq", "int4", "marlin", inCheckpoint, "exl2",
+			inCheckpoint, "compressed-tensors", inCheckpoint, "eetq", "int8", "bitsandbytes",
+			"int8", "bitsandbytes-nf4", "int4", "bitsandbytes-fp4", "int4", "fp8", "fp8"), never}
 	case "quant-policy":
 		return kind{words("0", "", "8", "int8", "4", "fp4"), never}
 	case "ggml":
@@ -162,6 +189,18 @@ func words(pairs ...string) func(string) (string, error) {
 		}
 		last := len(known) - 1
 		return "", leftOut("known are " + strings.Join(known[:last], ", ") + " and " + known[last])
+	}
+}
+
+// only returns a reader of one value, which sets nothing: others are an error, since they decide
+// what an accelerator holds.
+func only(value, why string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if x, err := strconv.ParseFloat(text, 64); text != value && (err != nil ||
+			strconv.FormatFloat(x, 'g', -1, 64) != value) {
+			return "", fmt.Errorf("found %q: %s", text, why)
+		}
+		return "", nil
 	}
 }
 
@@ -242,9 +281,9 @@ func format(text string) (string, error) {
 		return "fp16", nil
 	case "float", "float32":
 		return "fp32", nil
-	case "fp8", "fp8_e4m3", "fp8_e5m2", "modelopt":
+	case "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "fp8_per_token_head", "modelopt":
 		return "fp8", nil
-	case "int8", "w8a8_int8":
+	case "int8", "int8_per_token_head", "w8a8_int8":
 		return "int8", nil
 	case "awq", "awq_marlin", "gptq", "gptq_marlin":
 		return "int4", nil
@@ -253,7 +292,8 @@ func format(text string) (string, error) {
 	case "nvfp4", "fp4", "fp4_e2m1", "modelopt_fp4":
 		return "fp4", nil
 	}
-	return "", leftOut("known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and mxfp4")
+	return "", fmt.Errorf("found %q; known are auto, bfloat16, float16, float32, fp8, int8, awq, "+
+		"gptq, nvfp4 and mxfp4", text)
 }
 
 // stored reads how weights are quantized. BitsAndBytes without a quantized checkpoint is NF4
@@ -272,16 +312,15 @@ func stored(text string) (string, error) {
 	if err == nil {
 		return read, nil
 	}
-	inCheckpoint := []string{"aqlm", "auto-round", "auto_round", "compressed-tensors",
+	others := []string{"aqlm", "auto-round", "auto_round", "compressed-tensors",
 		"experts_int8", "gguf",
 		"hqq", "inc", "marlin", "modelopt_mixed", "modelopt_mxfp8", "modelslim", "moe_wna16",
 		"qoq", "quark", "quark_int4fp8_moe", "torchao", "w4afp8"}
-	if slices.Contains(inCheckpoint, strings.ToLower(text)) {
-		return "", leftOut("its number format is in the checkpoint: set engine.weights, such as " +
-			"engine.weights=int4")
+	if slices.Contains(others, strings.ToLower(text)) {
+		return inCheckpoint, nil
 	}
 	return "", fmt.Errorf("found %q; allowed: auto, fp8, int8, awq, gptq, bitsandbytes, nvfp4, "+
-		"mxfp4 and %s", text, strings.Join(inCheckpoint, ", "))
+		"mxfp4 and %s", text, strings.Join(others, ", "))
 }
 
 // precision reads the number format of activations. Weights of 16 bits take the same time in both
@@ -320,23 +359,36 @@ func compilation(text string) (string, error) {
 	if len(config.Sizes) > 0 {
 		most = max(most, slices.Max(config.Sizes))
 	}
-	switch {
-	case err != nil || config.Mode == "" && most < 1:
+	if err != nil || config.Mode == "" && most < 1 {
 		return "", leftOut(notes("kernels"))
-	case strings.EqualFold(config.Mode, "none"):
-		return eager, nil
-	case most > 0:
-		return strconv.Itoa(most), nil
 	}
-	return "", nil
+	size := ""
+	if most > 0 {
+		size = strconv.Itoa(most)
+	}
+	return graphs(config.Mode, size)
 }
 
 // graphMode reads vLLM's cudagraph_mode alone.
-func graphMode(text string) (string, error) {
-	if strings.EqualFold(text, "none") {
+func graphMode(text string) (string, error) { return graphs(text, "") }
+
+// graphs reads a cudagraph_mode beside the size of the largest graph (vllm/config/compilation.py,
+// v0.15, CUDAGraphMode). PIECEWISE leaves attention out of graphs, and FULL captures steps with
+// prompts whole: both are read as FULL_AND_PIECEWISE, the default, and said to be.
+func graphs(mode, size string) (string, error) {
+	switch strings.ToUpper(mode) {
+	case "NONE":
 		return eager, nil
+	case "FULL_DECODE_ONLY":
+		return size + decodeOnly, nil
+	case "", "FULL_AND_PIECEWISE":
+		return size, nil
+	case "PIECEWISE", "FULL":
+		return size, also("cudagraph_mode " + mode + " is read as FULL_AND_PIECEWISE, whose " +
+			"steps that only decode are one graph with attention")
 	}
-	return "", nil
+	return "", fmt.Errorf("found cudagraph_mode %q; allowed: NONE, PIECEWISE, FULL, "+
+		"FULL_DECODE_ONLY, FULL_AND_PIECEWISE", mode)
 }
 
 // level reads vLLM's level of optimization; level 0 captures no graphs (vllm/config/vllm.py, v0.15,

@@ -59,7 +59,7 @@ func TestKindsReadNumbers(t *testing.T) {
 		reads(compilation, fmt.Sprintf(`{"cudagraph_capture_sizes": [%d, 3], `+
 			`"max_cudagraph_capture_size": 4}`, n), strconv.Itoa(max(n, 4)), true)
 		reads(compilation, `{"cudagraph_mode": "NONE"}`, eager, true)
-		reads(compilation, `{"cudagraph_mode": "FULL"}`, "", true)
+		reads(compilation, `{"cudagraph_mode": "FULL_AND_PIECEWISE"}`, "", true)
 		for _, unit := range []float64{1, 1e9, 1 << 30} {
 			of := bytesIn(unit, true)
 			got, err := of.read(text)

@@ -33,6 +33,9 @@ type Reading struct {
 	// Notes say which options were left out, and why, and Ignored names these.
 	Notes   []string
 	Ignored []string
+	// Unknown is the option of weights whose number format only the checkpoint knows, empty without
+	// one.
+	Unknown string
 	// Drafters are the options that ask for a drafter.
 	Drafters []string
 
@@ -296,13 +299,25 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	default:
 		value, err = kindOf(o.Kind).read(value)
 	}
-	if reason, left := errors.AsType[leftOut](err); left {
+	if more, is := errors.AsType[also](err); is {
+		r.Note("%s: %v", name, more)
+		err = nil
+	}
+	if reason, left := errors.AsType[leftOut](err); left && decides(o.Term) {
+		return fmt.Errorf("%s %s: %v", name, given, reason)
+	} else if left {
 		r.ignore(name, "%s %s was left out: %v", name, given, reason)
 		return nil
+	}
+	if size, is := strings.CutSuffix(value, decodeOnly); is {
+		r.Set("engine.prompt-graphs", "off")
+		value = size
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
+	case value == inCheckpoint:
+		r.Unknown = name + " " + given
 	case o.Term == "" || value == "":
 	case r.contradicts(o.Term, name, value):
 		return fmt.Errorf("%s contradicts %s, which comes before it; leave one of them out",
