@@ -55,31 +55,3 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 		}
 	}
 }
-
-// A range is wider where much of a step follows a host that was not measured: with the typical host
-// given as measured, predictions are the same and the range is the narrower one. A large model's
-// steps do not follow the host, and neither does its range.
-func TestUnknownHostsWidenRanges(t *testing.T) {
-	run := func(model, override string) *scenarios.Result {
-		file, err := scenarios.Parse("test", []byte("model: "+model+"\nhardware: {accelerator: "+
-			"h100-sxm}\nparallelism: 4\nworkload: {arrivals: {process: closed-loop, users: 8}, "+
-			"prompt: 500, output: 50, requests: 50}\n"), override)
-		testkit.OK(t, err)
-		s, err := file.Build(policies.Default())
-		testkit.OK(t, err)
-		r, err := s.Run(context.Background())
-		testkit.OK(t, err)
-		return r
-	}
-	for model, widens := range map[string][2]float64{"llama-3.2-1b": {1.2, 2.5},
-		"llama-2-70b": {1, 1.03}} {
-		unknown, known := run(model, "seed=0"), run(model, "hardware.host=1")
-		if unknown.MeanTPOT != known.MeanTPOT {
-			t.Fatalf("%s: the host of h100-sxm is not 1", model)
-		}
-		wider := unknown.Evidence.Spread.TPOT / known.Evidence.Spread.TPOT
-		if wider < widens[0] || wider > widens[1] {
-			t.Errorf("%s: the range is %.3g times as wide, want %v", model, wider, widens)
-		}
-	}
-}

@@ -13,7 +13,6 @@ import (
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies/speculation"
-	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
@@ -41,22 +40,9 @@ func kindResults(kinds []kind, load evidence.Load) []KindResult {
 		if k[0].role != sim.Mixed {
 			e = e.Apart()
 		}
-		load.Host = 0
-		if k[0].twin == nil && k[0].s.Hardware.Host == 0 {
-			load.Host = k[0].hostShare(load)
-		}
 		list = append(list, KindResult{k.names(), e.Under(load)})
 	}
 	return list
-}
-
-// hostShare returns the share of a decode step that follows the host's time; 0 where steps are
-// given.
-func (v *server) hostShare(load evidence.Load) float64 {
-	if v.s.Steps != nil {
-		return 0
-	}
-	return deployment.HostShare(v.Clock, load.Users, load.Prompt, load.Output)
 }
 
 // weakest returns the evidence of the lowest grade.

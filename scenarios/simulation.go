@@ -200,10 +200,6 @@ func (s *Simulation) Config() sim.Config { return s.config }
 // false if the scenario changes step times, so that no measurement applies.
 func (s *Simulation) Key() (deployment.Key, bool) { return s.pools[0].Key() }
 
-// HostShare returns the share of a decode step of the first pool's servers that follows the host's
-// time, under a load.
-func (s *Simulation) HostShare(load evidence.Load) float64 { return s.pools[0].hostShare(load) }
-
 // Keys returns the properties of each kind of server on which accuracy depends.
 func (s *Simulation) Keys() []deployment.Key {
 	var list []deployment.Key

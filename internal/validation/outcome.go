@@ -26,9 +26,6 @@ type outcome struct {
 	// others are answered or not.
 	key  servers.Key
 	open bool
-	// host returns the share of a decode step that follows the host's time under a load; nil for
-	// servers apart.
-	host func(evidence.Load) float64
 }
 
 // keyed gives comparisons the server's key and the load.
@@ -52,9 +49,6 @@ func (o *outcome) load() evidence.Load {
 	}
 	if n > 0 {
 		l.Users /= (o.last - first).Seconds()
-	}
-	if o.host != nil {
-		l.Host = o.host(l)
 	}
 	return l
 }
@@ -114,7 +108,7 @@ func arrivedIn(from, to sim.Time) func(arrival sim.Time) bool {
 
 // where returns the outcome of the requests that counts accepts by their arrivals.
 func (o *outcome) where(counts func(arrival sim.Time) bool) *outcome {
-	part := &outcome{key: o.key, open: o.open, host: o.host}
+	part := &outcome{key: o.key, open: o.open}
 	for _, r := range o.requests {
 		if counts(r.arrival) {
 			part.requests = append(part.requests, r)

@@ -142,7 +142,6 @@ func (s *served) serve(ctx context.Context, p *accuracy.Physics, load []sim.Requ
 		}
 	}
 	seen.key, _ = made.Key()
-	seen.host = made.HostShare
 	process := s.Workload.Arrivals.Process
 	seen.open = process != "closed-loop" && process != "at-once"
 	if s.Parallelism.Pipeline <= 1 { // stages of a pipeline take their steps at the same time

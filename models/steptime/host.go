@@ -1,8 +1,6 @@
 package steptime
 
 import (
-	"math"
-
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -38,26 +36,6 @@ func (c *hostCosts) fresh() hostCosts {
 	}}
 	own.serial = memo{fill: func(sequences int) sim.Time { return s.onHost(s.hostWait(sequences)) }}
 	return own
-}
-
-// slower returns the costs on a host that takes factor times as long.
-func (c *hostCosts) slower(factor float64) hostCosts {
-	own, s, constants := *c, *c.setup, *c.setup.constants
-	constants.Host *= factor
-	s.constants, own.setup = &constants, &s
-	for _, t := range []*sim.Time{&own.launch, &own.launchPrompt, &own.launchPieces} {
-		*t = sim.Time(math.Round(float64(*t) * factor))
-	}
-	return own.fresh()
-}
-
-// HostShare returns the share of step s that follows the host's time: ln(t'/t)/ln(factor), where t
-// is the time of the step, and t' that on a host that takes factor times as long. It is in [0, 1]
-// for a factor above 1: 0 where the host is never waited for, and 1 where nothing else is.
-func (c *Clock) HostShare(s *sim.Step, factor float64) float64 {
-	as, slow := c.Aside(), c.Aside()
-	slow.host = c.host.slower(factor)
-	return math.Log(slow.Duration(s).Seconds()/as.Duration(s).Seconds()) / math.Log(factor)
 }
 
 // floor returns the time that the host needs for a step of the given tokens and sequences, to

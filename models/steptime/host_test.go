@@ -1,7 +1,6 @@
 package steptime
 
 import (
-	"math"
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -120,45 +119,6 @@ func TestCapturedPromptsWaitForTheLaunchOfTheirAttention(t *testing.T) {
 		if eager := mustClock(t, cfg).Duration(step).Seconds(); eager < took {
 			t.Errorf("%s: a prompt takes %.2f ms without captures, %.2f with", model, 1e3*eager,
 				1e3*took)
-		}
-	}
-}
-
-// The share of a step that follows the host is in [0, 1]. A step of small model without graphs is
-// its launches alone, a large batch of a large one hardly waits for its host, and a share is how a
-// small change of the host lengthens the step.
-func TestHostShare(t *testing.T) {
-	step := func(n int) *sim.Step {
-		return &sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n) * 1000}
-	}
-	for _, preset := range []string{"vllm-v1", "vllm-v0", "sglang", "trtllm"} {
-		for _, model := range []string{"qwen2.5-0.5b", "llama-2-70b"} {
-			cfg := named(t, model, "h100-sxm", preset)
-			clock := mustClock(t, cfg)
-			for _, n := range []int{1, 8, 256} {
-				share := clock.HostShare(step(n), 1.6)
-				if share < 0 || share > 1 {
-					t.Errorf("%s of %s, %d sequences: a share of %g", preset, model, n, share)
-				}
-				cfg.Host = 1.6 * clock.constants.Host
-				slow := mustClock(t, cfg).Duration(step(n)).Seconds()
-				cfg.Host = 0
-				is := clock.Duration(step(n)).Seconds() * math.Pow(1.6, share)
-				if math.Abs(is/slow-1) > 1e-6 {
-					t.Errorf("%s of %s, %d sequences: %g s on a slower host, by the share %g s",
-						preset, model, n, slow, is)
-				}
-			}
-		}
-		small := named(t, "qwen2.5-0.5b", "h100-sxm", preset)
-		small.Engine = small.Engine.Eager()
-		if share := mustClock(t, small).HostShare(step(1), 1.6); share < 0.9 {
-			t.Errorf("%s: %g of the step of a small model without graphs follows the host", preset,
-				share)
-		}
-		large := mustClock(t, named(t, "llama-2-70b", "h100-sxm", preset))
-		if share := large.HostShare(step(1), 1.6); share > 0.1 {
-			t.Errorf("%s: %g of the step of a large model follows the host", preset, share)
 		}
 	}
 }

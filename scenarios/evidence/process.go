@@ -16,9 +16,6 @@ type Load struct {
 	Users, Prompt, Output float64
 	// Open reports whether requests arrive whether others are answered or not.
 	Open bool
-	// Host is the share of a decode step that follows the time of a host that was not measured, in
-	// [0, 1]; 0 where it was measured, or where the share is not known.
-	Host float64
 }
 
 // Point is a server under a load. Version is the release of its engine, "" if it is not known.

@@ -96,16 +96,14 @@ func (c *Calibration) Width(p *Point) float64 {
 }
 
 // Features names what ranges are wider for.
-func Features() []string {
-	return []string{"users", "sglang", "open", "pcie", "alone", "host"}
-}
+func Features() []string { return []string{"users", "sglang", "open", "pcie", "alone"} }
 
 // typicalUsers is the number of users, as a logarithm, at which users do not widen a range.
 const typicalUsers = 3.4
 
 // Features returns the features of a point: the logarithm of its users over the typical number;
 // whether the engine is SGLang, the load is open, tensor parallelism runs over PCIe, and the engine
-// was measured with the model on no other accelerator; and Load.Host.
+// was measured with the model on no other accelerator.
 func (p *Point) Features() []float64 {
 	list := make([]float64, len(Features()))
 	if p.Load.Users > 0 {
@@ -120,7 +118,6 @@ func (p *Point) Features() []float64 {
 			list[1+i] = 1
 		}
 	}
-	list[len(list)-1] = p.Load.Host
 	return list
 }
 

@@ -32,9 +32,6 @@ type Sample struct {
 // Held reports whether the range that rests on other groups holds the figure.
 func (s *Sample) Held() bool { return s.held.Holds(s.off, evidence.Width80) }
 
-// Load returns the load of the row.
-func (s *Sample) Load() evidence.Load { return s.point.Load }
-
 // group is the servers with the same preset, accelerator and model.
 type group struct{ Engine, GPU, Model string }
 
@@ -46,14 +43,13 @@ type half struct {
 }
 
 // Samples returns the rows of the report that were left out of the fit, of the metrics that have a
-// kernel: with their group as servers that were not measured, with half of their group as servers
-// of which the other half was measured, and with their release as servers outside of what was
-// measured. All are predicted as if the hosts of their machines had not been measured.
+// kernel: with their group as servers
+// that were not measured, with half of their group as servers of which the other half was measured,
+// and with their release as servers outside of what was measured.
 func (r *Report) Samples(kernels map[string]evidence.Kernel) []Sample {
 	var list []Sample
 	rows := map[group][]served{}
 	var order []group
-	typical := &Physics{Hosts: map[string]float64{}}
 	for _, s := range r.served() {
 		left := leftOut()[s.Row()]
 		if _, wanted := kernels[s.quantity]; left == nil || !wanted {
@@ -62,8 +58,7 @@ func (r *Report) Samples(kernels map[string]evidence.Kernel) []Sample {
 		g := group{s.Engine, s.GPU, s.Model}
 		add := func(class evidence.Class, off float64) {
 			list = append(list, Sample{server: server{s.Key, s.quantity}, Table: s.Table,
-				Class: class, group: g, point: s.point(),
-				off: s.anyHost(off, typical), variance: 1})
+				Class: class, group: g, point: s.point(), off: off, variance: 1})
 		}
 		add(evidence.Other, left.Group)
 		// The other releases of a table that has many of one client and its machines tell of both:
@@ -79,16 +74,14 @@ func (r *Report) Samples(kernels map[string]evidence.Kernel) []Sample {
 		}
 	}
 	for _, g := range order {
-		list = append(list, halved(g, rows[g], kernels, typical)...)
+		list = append(list, halved(g, rows[g], kernels)...)
 	}
 	weigh(list)
 	return list
 }
 
 // halved returns the rows of a group as samples of which a process has seen the other half.
-func halved(g group, rows []served, kernels map[string]evidence.Kernel,
-	typical *Physics) (list []Sample) {
-
+func halved(g group, rows []served, kernels map[string]evidence.Kernel) (list []Sample) {
 	points, errors := map[half][]evidence.Point{}, map[half][]float64{}
 	for i := range rows {
 		s := &rows[i]
@@ -109,7 +102,7 @@ func halved(g group, rows []served, kernels map[string]evidence.Kernel,
 			continue // all rows of the metric are in one half
 		}
 		x := Sample{server: server{s.Key, s.quantity}, Table: s.Table, Class: evidence.Same,
-			group: g, point: s.point(), off: s.anyHost(*left.Half, typical)}
+			group: g, point: s.point(), off: *left.Half}
 		x.mean, x.variance = p.At(&x.point)
 		list = append(list, x)
 	}

@@ -83,30 +83,10 @@ func (r *Report) served() []served {
 	return list
 }
 
-// point is the server and the load of the figure, of a host that was not measured.
+// point is the server and the load of the figure.
 func (s *served) point() evidence.Point {
 	return evidence.Point{Key: s.Key, Version: s.Version, Load: s.Load}
 }
-
-// anyHost returns how far off the figure is where the machine's host was not measured, given how
-// far off it is with the host: predictions then take the typical host of the accelerator.
-func (s *served) anyHost(off float64, typical *Physics) float64 {
-	if !s.hostMeasured() {
-		return off
-	}
-	predicted, known := s.Rehearse(typical)
-	if !known || predicted <= 0 {
-		return off
-	}
-	longer := math.Log(predicted / s.Predicted)
-	if _, rate := latency(s.Comparison); rate || s.quantity == evidence.Rate {
-		longer = -longer
-	}
-	return off - longer
-}
-
-// hostMeasured reports whether the host of the figure's machine was measured.
-func (s *served) hostMeasured() bool { return machines()[s.Machine(s.Table)] > 0 }
 
 // server is a server and a quantity with measured rows.
 type server struct {
@@ -189,11 +169,7 @@ func (s *served) under(e evidence.Evidence) evidence.Evidence {
 	if s.Version != "" {
 		e = e.At(s.Version, true)
 	}
-	load := s.Load
-	if s.hostMeasured() {
-		load.Host = 0
-	}
-	return e.Under(load)
+	return e.Under(s.Load)
 }
 
 // BesideMeans returns by how much 99th percentiles of a latency are off beside the means of the
