@@ -296,8 +296,8 @@ func TestStepsLeadFromThePromptIntoTheAnswer(t *testing.T) {
 	}
 }
 
-// docs/teaching.md lists every tour with the link to its first stop.
-func TestTeachingPageListsAllTours(t *testing.T) {
+// docs/teaching.md lists every chapter of the book, and every tour with the link to its first stop.
+func TestTeachingPageListsChaptersAndTours(t *testing.T) {
 	r := open(t, "")
 	list := "| tour | first stop | stops |\n|---|---|---|\n"
 	all := stops(r)
@@ -309,7 +309,23 @@ func TestTeachingPageListsAllTours(t *testing.T) {
 		list += fmt.Sprintf("| %s | `#tour=%s` | %d |\n", all[first].Tour, all[first].Name, n)
 		first += n
 	}
-	const page, begin, end = "../../../docs/teaching.md", "<!-- The tours. -->\n", "<!-- end -->\n"
+	holdsBlock(t, "The tours.", list)
+	list = "| chapter | address |\n|---|---|\n"
+	for _, c := range see[[]struct {
+		ID, Title string
+		Number    int
+	}](r, "chapters.map(({ id, title, number }) => ({ ID: id, Title: title, Number: number }))") {
+		list += fmt.Sprintf("| %d %s | `#book/%s` |\n", c.Number, c.Title, c.ID)
+	}
+	holdsBlock(t, "The chapters.", list)
+}
+
+// holdsBlock holds a block of docs/teaching.md, between a comment that names it and the next end,
+// to its text.
+func holdsBlock(t *testing.T, name, list string) {
+	t.Helper()
+	const page, end = "../../../docs/teaching.md", "<!-- end -->\n"
+	begin := "<!-- " + name + " -->\n"
 	text := string(testkit.Read(t, page))
 	head, rest, opened := strings.Cut(text, begin)
 	_, tail, closed := strings.Cut(rest, end)
