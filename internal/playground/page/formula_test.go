@@ -70,7 +70,7 @@ func (s bookState) evaluate(formula string) any {
 	return value
 }
 
-// operators are those that bind in a chain, the loosest first.
+// operators are the signs of formulas by how loosely they bind, the loosest first.
 var operators = [][]string{{"or"}, {"and"}, {"<", "<=", ">", ">=", "=", "!="}, {"+", "-"},
 	{"*", "/"}}
 
@@ -128,8 +128,14 @@ func combine(sign string, left, right any) any {
 }
 
 func number64(x any) float64 {
-	if f, ok := x.(float64); ok {
-		return f
+	switch x := x.(type) {
+	case float64:
+		return x
+	case bool: // a condition counts as 1 or 0
+		if x {
+			return 1
+		}
+		return 0
 	}
 	return math.NaN()
 }

@@ -8,7 +8,8 @@
 // figure of the chapter, or a field of a run ("here.ms"; a field alone is of the run "here"). The functions:
 //   min max abs, binds(memory[, run]), most(kv[, run]) of a step; before(x) is x where a question was asked;
 //   at(handle, value, x) is x with another handle; rises(x, handle) and falls(x, handle) say whether x changes with the
-//   handle's next stop, and grows(x, handle, k) whether it then grows to at least k times.
+//   handle's next stop, and grows(x, handle, k) whether it then grows to at least k times. In arithmetic a
+//   condition counts as 1 or 0.
 // This file needs no browser.
 "use strict";
 const sentences = (() => {
