@@ -1,29 +1,50 @@
-// Bars of a step's time by part, one bar for each stop of a handle: what shrinks with it, and what does not.
+// Bars to one scale, each cut into its parts: what a step moves or waits for, beside other steps.
 "use strict";
-function stepBars(handle, parts) {
-  // parts is [[name, "formula", tone], …]: formulas of times in ms that sum to the step.
-  return (canvas, look) => {
-    const pen = machine.pad(canvas), { of, em } = pen, { stops, show } = look.of.handles[handle];
-    const bars = stops.map((stop) => ({ stop, at: look.with(handle, stop) }))
-      .map(({ stop, at }) => ({ stop, parts: parts.map(([, formula]) => at.value(formula)) }));
-    const sums = bars.map((b) => b.parts.reduce((a, x) => a + x, 0)), most = Math.max(...sums.filter(Number.isFinite));
-    if (!Number.isFinite(most)) return undefined;
-    const left = Math.max(...stops.map((s) => pen.wide(show(s), 1))) + em, right = pen.wide("888.8 ms", 1.1) + em;
-    const high = (pen.height - 2.6 * em) / bars.length, scale = (pen.width - left - right) / most;
-    let x = left;
-    for (const [name, , tone] of parts) { // a key above the bars
-      pen.box(x, 0.4 * em, 0.8 * em, 0.8 * em, of[tone]);
-      pen.text(name, x + 1.1 * em, 1.15 * em, { size: 1, colour: of.ink });
-      x += pen.wide(name, 1) + 2.6 * em;
-    }
-    bars.forEach((b, i) => {
-      const y = 2.2 * em + i * high, mine = b.stop === look.h[handle];
-      pen.text(show(b.stop), left - 0.5 * em, y + high / 2, { size: 1, align: "right", bold: mine, colour: mine ? of.ink : of.soft });
-      if (!Number.isFinite(sums[i])) return void pen.text("–", left, y + high / 2, { size: 1, colour: of.soft });
-      let at = left;
-      b.parts.forEach((ms, k) => { pen.box(at, y, ms * scale, high * 0.72, of[parts[k][2]]); at += ms * scale; });
-      pen.text(sentences.write(sums[i], "ms"), at + 0.5 * em, y + high / 2, { size: 1.1, bold: mine, colour: of.ink });
-    });
-    return { sums };
+
+// bars draws rows {name, on, parts: [[name, value, tone], …]} under a title, and returns what it drew. On is the row
+// of the state at hand. The parts of all rows have the same names.
+function bars(canvas, title, rows, unit) {
+  const pen = machine.pad(canvas), { of, em } = pen, narrow = pen.width < 30 * em, sums = rows.map((r) => r.parts.reduce((a, [, v]) => a + v, 0));
+  const most = Math.max(...sums), each = (pen.height - 3.8 * em) / rows.length, below = pen.height - 1.1 * em;
+  const room = pen.width - pen.wide("000.0 GB", 1.1) - 0.6 * em, high = Math.max(4, Math.min(5 * em, each - 2.2 * em)), size = narrow ? 0.8 : 1;
+  const piece = (tone, x, y, w, h, share) => {
+    if (tone === "kv") machine.hatched(pen, x, y, w, h, of.kvfill); else if (w > 0) pen.box(x, y, w, h, of[tone], share);
   };
+  pen.text(title, 0, em, { colour: of.ink, bold: true, size: 1 });
+  let key = 0;
+  for (const [name, , tone] of rows[0].parts) { // the key, below the bars
+    const short = narrow ? { "keys and values": "KV", activations: "act." }[name] ?? name : name;
+    piece(tone, key, below, 0.8 * em, 0.8 * em);
+    pen.text(short, key + em, below + 0.75 * em, { size });
+    key += pen.wide(short, size) + 1.6 * em;
+  }
+  return rows.map((r, i) => {
+    const y = 1.8 * em + i * each, top = y + 1.25 * em;
+    pen.text(r.name, 0, y + 0.95 * em, { colour: r.on ? of.ink : of.soft, bold: r.on, size: 1 });
+    let x = 0;
+    const parts = r.parts.map(([name, value, tone]) => {
+      const w = value / most * room, wide = pen.wide(name, 1);
+      piece(tone, x, top, w, high, r.on ? 1 : 0.6);
+      if (w > wide + em) {
+        pen.box(x + 0.3 * em, top + high / 2 - 0.7 * em, wide + 0.4 * em, 1.4 * em, of.paper, 0.9);
+        pen.text(name, x + 0.5 * em, top + high / 2 + 0.35 * em, { colour: of.ink, size: 1 });
+      }
+      x += w;
+      return { name, value, w };
+    });
+    pen.text(sentences.write(sums[i], unit), x + 0.5 * em, top + high / 2 + 0.4 * em, { colour: of.ink, bold: true, size: 1.1 });
+    return { name: r.name, sum: sums[i], parts };
+  });
 }
+
+// stepBars returns the figure of a step that draws a step's time at each stop of a handle. parts is
+// [[name, "formula", tone], …]: formulas of times in ms that sum to the step. It draws nothing while a time is not known.
+const stepBars = (handle, title, parts) => (canvas, look) => {
+  const { stops, show } = look.of.handles[handle];
+  const rows = stops.map((stop) => {
+    const at = look.with(handle, stop);
+    return { name: show(stop), on: stop === look.h[handle], parts: parts.map(([name, formula, tone]) => [name, at.value(formula), tone]) };
+  });
+  if (rows.some((r) => r.parts.some(([, v]) => !Number.isFinite(v)))) return undefined;
+  return { times: bars(canvas, title, rows, "ms") };
+};

@@ -250,7 +250,7 @@ const book = (() => {
     check({ c, l }) {
       const { check } = c, reply = now.checked && verdict(check, l);
       return html`<form onSubmit=${(e) => { e.preventDefault(); now.checked = true; refresh(); }}><p class="lead"><${Say} text=${check.text} l=${l} /></p>
-        <label class="unseen" for="guess">Your answer in ${check.unit}</label><input type="text" id="guess" inputmode="decimal" autocomplete="off" value=${now.guess} onInput=${(e) => { now.guess = e.target.value; now.checked = false; }} /> ${check.says ?? check.unit} <button>Check</button></form>
+        <label class="unseen" for="guess">Your answer in ${check.says ?? check.unit}</label><input type="text" id="guess" inputmode="decimal" autocomplete="off" value=${now.guess} onInput=${(e) => { now.guess = e.target.value; now.checked = false; }} /> ${check.says ?? check.unit} <button>Check</button></form>
         ${reply && html`<p id="verdict-of-check" aria-live="polite"><${Say} text=${reply} l=${l} /></p>`}`;
     },
     measured({ c, l }) {

@@ -23,7 +23,7 @@ chapter({
         "What it costs the answers is no question of time, and this page does not know it: that is measured on tasks."],
       board: [["{over: {=read B weights} | {=bandwidth B/s arithmetic}} = {=read / bandwidth * 1000 ms big}", "to read them, at least"]] },
     { title: "How much faster?", set: { bits: "int4", model: "qwen3-32b", readers: 1 }, figured: "The time of a step by its parts, with 16, 8 and 4 bits",
-      figure: stepBars("bits", [["weights", "parts.weights", "weights"], ["caches", "parts.kv", "kvfill"], ["arithmetic", "parts.arithmetic", "arithmetic"], ["all else", "others", "soft"]]),
+      figure: stepBars("bits", "How long a step takes", [["weights", "parts.weights", "weights"], ["caches", "parts.kv", "kv"], ["arithmetic", "parts.arithmetic", "arithmetic"], ["all else", "others", "soft"]]),
       lead: "With {bits}, a step of {model} takes {=ms ms}{if bits != 'bf16': , not {=wide ms}: {=wide / ms ×} as fast}.",
       text: ["In 16, 8 and 4 bits it takes {=at(bits, 'bf16', ms) ms}, {=at(bits, 'fp8', ms) ms} and {=at(bits, 'int4', ms) ms}. Only the reading of weights shrinks: {=at(bits, 'bf16', bytes) ms weights}, {=at(bits, 'fp8', bytes) ms weights}, {=at(bits, 'int4', bytes) ms weights}. The rest of a step, {=ms - bytes ms} here, stays{if bits = 'int4' and sums > 2 * at(bits, 'bf16', sums) + 0.3: , or grows: 4 bits are turned into 16 before anything is computed, and so {=sums ms arithmetic} go to arithmetic; else: }."] },
     { title: "Does it help a full server?", set: { bits: "int4", model: "qwen3-32b", readers: 64 },

@@ -8,53 +8,23 @@
   const times = (s) => [["weights", s.parts.weights, "weights"], ["activations", s.parts.activations, "soft"], ["keys and values", s.parts.kv, "kv"], ["scores", s.parts.scores, "alarm"],
     ["arithmetic", s.parts.arithmetic, "arithmetic"], ["fixed", s.parts.fixed + s.parts.host + s.parts.exchange + s.parts.rest, "ink"]];
 
-  // bars draws steps as rows, each cut into its parts, all to one scale.
-  function bars(pen, box, title, rows, unit, cut) {
-    const { of, em } = pen, most = Math.max(...rows.map((r) => r.sum)), each = (box.h - 3.8 * em) / rows.length;
-    pen.text(title, box.x, box.y + em, { colour: of.ink, bold: true, size: 1 });
-    let key = box.x;
-    for (const [name, , tone] of cut(rows[0].step)) {
-      if (tone === "kv") machine.hatched(pen, key, box.y + box.h - 1.1 * em, 0.8 * em, 0.8 * em, of.kvfill); else pen.box(key, box.y + box.h - 1.1 * em, 0.8 * em, 0.8 * em, of[tone]);
-      const short = pen.width < 30 * em ? { "keys and values": "KV", activations: "act." }[name] ?? name : name;
-      pen.text(short, key + em, box.y + box.h - 0.35 * em, { size: pen.width < 30 * em ? 0.8 : 1 });
-      key += pen.wide(short, pen.width < 30 * em ? 0.8 : 1) + 1.6 * em;
-    }
-    return rows.map((r, i) => {
-      const y = box.y + 1.8 * em + i * each, figure = sentences.write(r.sum, unit), room = box.w - pen.wide("000.0 GB", 1.1) - 0.6 * em, high = Math.max(4, Math.min(5 * em, each - 2.2 * em));
-      pen.text(r.name, box.x, y + 0.95 * em, { colour: r.on ? of.ink : of.soft, bold: r.on, size: 1 });
-      let x = box.x;
-      const drawn = cut(r.step).map(([name, value, tone]) => {
-        const w = value / most * room;
-        if (tone === "kv") machine.hatched(pen, x, y + 1.25 * em, w, high, of.kvfill);
-        else if (w > 0) pen.box(x, y + 1.25 * em, w, high, of[tone], r.on ? 1 : 0.6);
-        if (w > pen.wide(name, 1) + em) { pen.box(x + 0.3 * em, y + 1.25 * em + high / 2 - 0.7 * em, pen.wide(name, 1) + 0.4 * em, 1.4 * em, of.paper, 0.9); pen.text(name, x + 0.5 * em, y + 1.25 * em + high / 2 + 0.35 * em, { colour: of.ink, size: 1 }); }
-        x += w;
-        return { name, value, w };
-      });
-      pen.text(figure, x + 0.5 * em, y + 1.25 * em + high / 2 + 0.4 * em, { colour: of.ink, bold: true, size: 1.1 });
-      return { name: r.name, sum: r.sum, parts: drawn };
-    });
-  }
-
-  const sum = (list) => list.reduce((a, [, v]) => a + v, 0);
-
   // pipes draws what a step moves through the pipe of one GPU, with scores in memory and without.
   function pipes(canvas, look) {
-    const pen = machine.pad(canvas), runs = ["naive", "flash"].map((w) => [w, look.get(w)]);
+    const runs = ["naive", "flash"].map((w) => [w, look.get(w)]);
     if (runs.some(([, s]) => !s || s.error)) return undefined;
-    const rows = runs.map(([w, step]) => ({ name: `${names[look.h.gpu]}, ${ways[w]}`, step, sum: sum(moves(step)), on: w === look.h.kernel }));
-    return { bytes: bars(pen, { x: 0, y: 0, w: pen.width, h: pen.height }, `Through the pipe: ${look.h.length.toLocaleString("en")} tokens`, rows, "B", moves) };
+    const rows = runs.map(([w, step]) => ({ name: `${names[look.h.gpu]}, ${ways[w]}`, parts: moves(step), on: w === look.h.kernel }));
+    return { bytes: bars(canvas, `Through the pipe: ${look.h.length.toLocaleString("en")} tokens`, rows, "B") };
   }
 
   // clocks draws how long the step takes on both GPUs, by what it waits for.
   function clocks(canvas, look) {
-    const pen = machine.pad(canvas), runs = ["h100naive", "h100flash", "h20naive", "h20flash"].map((n) => [n, look.get(n)]);
+    const runs = ["h100naive", "h100flash", "h20naive", "h20flash"].map((n) => [n, look.get(n)]);
     if (runs.some(([, s]) => !s || s.error)) return undefined;
     const rows = runs.map(([n, step]) => {
       const gpu = n.startsWith("h100") ? "h100-sxm" : "h20", way = n.endsWith("naive") ? "naive" : "flash";
-      return { name: `${names[gpu]}, ${ways[way]}`, step, sum: sum(times(step)), on: gpu === look.h.gpu && way === look.h.kernel };
+      return { name: `${names[gpu]}, ${ways[way]}`, parts: times(step), on: gpu === look.h.gpu && way === look.h.kernel };
     });
-    return { times: bars(pen, { x: 0, y: 0, w: pen.width, h: pen.height }, `Time by what is waited for: ${look.h.length.toLocaleString("en")} tokens`, rows, "ms", times) };
+    return { times: bars(canvas, `Time by what is waited for: ${look.h.length.toLocaleString("en")} tokens`, rows, "ms") };
   }
 
   chapter({

@@ -49,7 +49,7 @@ chapter({
   check: {
     at: { model: "llama-3.1-8b", readers: 1, context: 2048 },
     text: "A model has 32 layers, 8 key heads of 128 numbers, and two bytes for each number. How many kB do the keys and values of one token take?",
-    formula: "each / 1000", unit: "x", within: 0.03, right: "Right: 2 × 32 × 8 × 128 × 2 = {=each B}.",
+    formula: "each / 1000", unit: "x", says: "kB", within: 0.03, right: "Right: 2 × 32 × 8 × 128 × 2 = {=each B}.",
     wrong: "A key and a value, in each layer, for each key head: 2 × 32 × 8 × 128 numbers of two bytes.",
     near: [["each / 2000", "That is the keys, or one byte for each number: there are values too, and two bytes."], ["full / 1000", "You count 32 heads: only 8 have keys and values of their own."]],
   },

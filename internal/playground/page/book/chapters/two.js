@@ -40,7 +40,7 @@ chapter({
         "{if gpus > 1 and gain < 0.75 * gpus: So it is far from {=gpus n} times.; elif gpus > 1: It comes near to {=gpus n} times, since the model is large enough.; else: }"],
       board: [["{=cut ms weights} + {=uncut ms} + {=link ms arithmetic} = {=ms ms big}", "what is cut, what is not, the link"]] },
     { title: "Where it ends", set: { gpus: 8, readers: 1 }, figured: "The time of a step by its parts, with 1, 2, 4 and 8 GPUs",
-      figure: stepBars("gpus", [["what is cut", "cut", "weights"], ["what is not", "uncut", "soft"], ["the link", "link", "arithmetic"]]),
+      figure: stepBars("gpus", "How long a step takes", [["what is cut", "cut", "weights"], ["what is not", "uncut", "soft"], ["the link", "link", "arithmetic"]]),
       lead: "With {gpus}, {=(uncut + link) / ms %} of a step is what no further GPU shortens.",
       text: ["If everything that is cut took no time at all, a step would still take {=uncut + link ms}. From one GPU to two, a step goes from {=alone ms} to {=at(gpus, 2, ms) ms}; from four to eight, from {=at(gpus, 4, ms) ms} to {=at(gpus, 8, ms) ms}. {if at(gpus, 8, ms) > at(gpus, 4, ms): With eight, talking costs more than cutting saves.; else: }",
         "Drag {model} and {readers}: the larger the part that is cut, the longer cutting pays."] },
