@@ -155,7 +155,7 @@ func TestChangesBreakTheTestThatThePageNames(t *testing.T) {
 	dir := copied(t)
 	for _, b := range all {
 		run := func() (string, error) {
-			command := testkit.Command(t, "sh", "-c", b.command+" -short")
+			command := testkit.Command(t, "sh", "-c", b.command)
 			command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath -vet=off",
 				"LLMSIM_REQUIRE_SHARED=")
 			out, err := command.CombinedOutput()
