@@ -59,7 +59,7 @@ func withoutPrefix(words []string) []string {
 	return words
 }
 
-// withContainers returns variables with those that a command such as docker run sets.
+// withContainers returns env with the variables that docker run or the like sets.
 func withContainers(env map[string]string, words []string) map[string]string {
 	env = maps.Clone(env)
 	if env == nil {
@@ -120,8 +120,8 @@ func contained(words []string) (inner []string, image string) {
 			!strings.HasPrefix(words[i], "-") {
 			return own, words[i]
 		}
-		if rest := withoutPrefix(words[i:]); isEngine(rest) || isEngine(launchedBy(rest)) {
-			return launchedBy(rest), words[i-1]
+		if rest := launchedBy(withoutPrefix(words[i:])); isEngine(rest) {
+			return rest, words[i-1]
 		}
 	}
 	return words, ""

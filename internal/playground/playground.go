@@ -19,8 +19,7 @@ import (
 const Name = "playground"
 
 // Load returns the scenario with settings of the form key.path=value, as --set takes them, and with
-// an accelerator that settings of the
-// page change (see tuned).
+// the accelerator that settings of the page change (see tuned).
 func Load(settings []string) (*scenarios.File, error) {
 	text, err := scenarios.ReadShipped(Name)
 	if err != nil {

@@ -84,8 +84,8 @@ type Memory struct {
 	Weights float64 `json:"weights"`
 	// Reserved is for activations, for the engine, and what the engine leaves to others.
 	Reserved float64 `json:"reserved"`
-	// KV is the room for keys and values, which is KVTokens tokens. Unused is what is left where
-	// the scenario bounds that room.
+	// KV is the room for keys and values, and KVTokens the tokens that it holds. Unused is memory
+	// that stays free where the scenario bounds that room.
 	KV       float64 `json:"kv_capacity"`
 	KVTokens int     `json:"kv_tokens"`
 	Unused   float64 `json:"unused"`
@@ -101,15 +101,14 @@ type Memory struct {
 // mostServers is how many servers are remembered.
 const mostServers = 32
 
-// Servers answers steps of servers, and remembers those that were asked for last. The zero value is
-// ready.
+// Servers computes steps, and keeps the servers that were used last. The zero value is ready.
 type Servers struct {
 	known map[string]*scenarios.Steps
-	asked []string // the keys of known, the one that was asked for last at the end
+	asked []string // the keys of known, the last used one at the end
 }
 
-// Step returns the step in which a server with settings of the form key.path=value computes chunks
-// of prompts, while so many sequences decode, each of which stores context tokens before it.
+// Step returns the step in which a server with settings of the form key.path=value computes the
+// prompts, and one token for each of decodes sequences, which store context tokens before it.
 func (s *Servers) Step(settings []string, prompts []Chunk, decodes, context int) (*Step, error) {
 	steps, err := s.server(settings)
 	if err != nil {
@@ -172,7 +171,8 @@ func newStep(s *scenarios.Steps, prompts []Chunk, decodes, context int) *Step {
 	return a
 }
 
-// store adds what n sequences of so many tokens keep, and returns the blocks that they take.
+// store adds the keys and values of n sequences, each with a number of tokens, and returns the
+// blocks that they take.
 func (a *Step) store(plan *steptime.MemoryPlan, n, tokens int) (blocks int) {
 	a.Memory.Stored += n * tokens
 	a.Memory.KVUsed += float64(n) * plan.State.Bytes(tokens)

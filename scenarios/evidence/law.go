@@ -136,9 +136,10 @@ const fewestForecasts = 30
 // SLO on a high percentile or not: at most the share of such forecasts, or more confident ones,
 // that came true, by Laplace's rule of succession. The record says how many of how many these are,
 // and of which servers; it is empty where a deployment's own measurements decide, since a part of
-// those was held out. A server that was not measured is as likely to be like those that were left
-// out of the fit as the surest forecasts of servers outside of it came true, and what is said of it
-// is at most what came true of those. Of either, high percentiles are not known.
+// them was held out. For a server that was not measured, two shares count: of the surest forecasts
+// of servers outside of the fit, how many came true says how likely this server is like the servers
+// left out of the fit; and no chance exceeds the share of its own forecasts that came true outside
+// of the fit. For neither kind of server are high percentiles known.
 func (g Grade) Supported(p float64, high bool) (known float64, record ForecastOf) {
 	switch g {
 	case Here:

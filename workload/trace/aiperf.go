@@ -9,10 +9,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// aiperf reads Mooncake's rows as AIPerf sends them (github.com/ai-dynamo/aiperf, docs/tutorials,
-// trace replay): the rows of a session_id, one after another, are the turns of a conversation. Its
-// first row has a timestamp. The others have a delay, in milliseconds after the answer before, and
-// the input_length that they add to the conversation so far.
+// aiperf reads Mooncake's rows as AIPerf sends them (github.com/ai-dynamo/aiperf,
+// docs/benchmark-modes/trace-replay.md): the rows of a session_id, one after another, are the turns
+// of a conversation. Its first row has a timestamp. The others have a delay, in milliseconds after
+// the answer before, and the input_length that they add to the conversation so far: that page tells
+// these rows, which accumulate the history, from Bailian's, which hold all of it.
 type aiperf struct {
 	mooncake
 	ahead  aiperfRow // the first of the next session

@@ -223,8 +223,9 @@ func (m *manifest) predictor(spec map[string]any, around Place) {
 	var name string
 	var words []string
 	runtime, _ := model["runtime"].(string)
-	of, _ := m.runtimes[runtime]["image"].(string)
-	place.Image = of
+	if image, ok := m.runtimes[runtime]["image"].(string); ok {
+		place.Image = image
+	}
 	for _, word := range append(stringsOf(m.runtimes[runtime]["args"]),
 		stringsOf(model["args"])...) {
 		key, value, _ := strings.Cut(word, "=")

@@ -119,8 +119,8 @@ func nim() *Engine {
 				}
 			}
 			if !sized && r.Terms["parallelism.tensor"] == "" {
-				r.Note("NIM chooses engine, format and number of GPUs by those that it sees: it " +
-					"is read as vLLM; a profile by its name says them, such as " +
+				r.Note("NIM chooses engine, format and number of GPUs by the GPUs of its " +
+					"machine, and is read as vLLM; a profile's name says its choice, such as " +
 					"NIM_MODEL_PROFILE=tensorrt_llm-h100-fp8-tp4-pp1-throughput, which " +
 					"list-model-profiles prints in the container")
 			}

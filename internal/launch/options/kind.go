@@ -140,6 +140,16 @@ func kindOf(name string) kind {
 		return kind{words("0", "vllm-v0", "1", ""), never}
 	case "switch":
 		return kind{words("0", "", "1", "true"), oneOf("true", "1")}
+	case "none":
+		return kind{func(string) (string, error) { return "true", nil }, oneOf("true", "null")}
+	}
+	return otherKind(name)
+}
+
+// otherKind is kindOf for the kinds of engines that are read as another one is simulated.
+func otherKind(name string) kind {
+	never := func(string) (string, bool) { return "", false }
+	switch name {
 	case "model-format": // of LMDeploy
 		return kind{words("hf", "", "awq", "int4", "gptq", "int4", "fp8", "fp8", "mxfp4", "mxfp4"),
 			never}
@@ -159,8 +169,6 @@ func kindOf(name string) kind {
 			}
 			return count(text)
 		}, never}
-	case "none":
-		return kind{func(string) (string, error) { return "true", nil }, oneOf("true", "null")}
 	}
 	panic("options: no kind " + name)
 }
@@ -313,9 +321,8 @@ func stored(text string) (string, error) {
 		return read, nil
 	}
 	others := []string{"aqlm", "auto-round", "auto_round", "compressed-tensors",
-		"experts_int8", "gguf",
-		"hqq", "inc", "marlin", "modelopt_mixed", "modelopt_mxfp8", "modelslim", "moe_wna16",
-		"qoq", "quark", "quark_int4fp8_moe", "torchao", "w4afp8"}
+		"experts_int8", "gguf", "hqq", "inc", "marlin", "modelopt_mixed", "modelopt_mxfp8",
+		"modelslim", "moe_wna16", "qoq", "quark", "quark_int4fp8_moe", "torchao", "w4afp8"}
 	if slices.Contains(others, strings.ToLower(text)) {
 		return inCheckpoint, nil
 	}
