@@ -82,19 +82,17 @@ type Parts struct {
 
 // split returns the parts of a step that lasts for the given time.
 func split(p *steptime.Parts, whole sim.Time) Parts {
-	rest := whole
-	for _, t := range p {
-		rest -= t
-	}
-	return Parts{
+	parts := Parts{
 		Weights: milliseconds(p[steptime.ReadingWeights]), KV: milliseconds(p[steptime.ReadingKV]),
 		Scores:      milliseconds(p[steptime.MovingScores]),
 		Activations: milliseconds(p[steptime.MovingActivations]),
 		Arithmetic:  milliseconds(p[steptime.Calculating]),
 		Exchange:    milliseconds(p[steptime.Exchanging]),
 		Fixed:       milliseconds(p[steptime.FixedTimes] + p[steptime.Undivided]),
-		Host:        milliseconds(p[steptime.OnHost]), Rest: milliseconds(rest),
+		Host:        milliseconds(p[steptime.OnHost]),
 	}
+	parts.Rest = milliseconds(whole) - parts.Sum()
+	return parts
 }
 
 // Sum returns the time of all parts.
