@@ -30,28 +30,31 @@ func TestWalkThroughTheBook(t *testing.T) {
 	r := open(t, "book")
 	ids := see[[]string](r, `chapters.filter((c) => !c.plays).map((c) => c.id)`)
 	for _, id := range ids {
-		w := r.walker(id)
-		w.act(`book.enter("` + id + `")`)
-		w.look("at first")
-		steps := see[int](r, `book.pages(book.now.chapter).length`)
-		for step := range steps {
-			w.act(fmt.Sprintf(`book.go(%d)`, step))
-			w.look(fmt.Sprintf("step %d", step+1))
-		}
-		w.act(`book.go(0)`)
-		for name, stops := range w.chapter.Stops {
-			for _, i := range []int{0, len(stops) - 1, rand.IntN(len(stops))} {
-				w.act(fmt.Sprintf(`book.set({ %s: chapters.find((c) => c.id === %q).handles.%s.stops[%d] })`,
-					name, id, name, i))
-				w.look(fmt.Sprintf("%s at %v", name, stops[i]))
+		t.Run(id, func(t *testing.T) {
+			r.t = t
+			w := r.walker(id)
+			w.act(`book.enter("` + id + `")`)
+			w.look("at first")
+			steps := see[int](r, `book.pages(book.now.chapter).length`)
+			for step := range steps {
+				w.act(fmt.Sprintf(`book.go(%d)`, step))
+				w.look(fmt.Sprintf("step %d", step+1))
 			}
-		}
-		answers := see[int](r, `book.now.chapter.ask?.answers.length ?? 0`)
-		for i := range answers {
-			w.act(`book.go(book.pages(book.now.chapter).findIndex((p) => p.kind === "ask"))`)
-			w.act(fmt.Sprintf(`book.choose(%d)`, i))
-			w.look(fmt.Sprintf("answer %d", i+1))
-		}
+			w.act(`book.go(0)`)
+			for name, stops := range w.chapter.Stops {
+				for _, i := range []int{0, len(stops) - 1, rand.IntN(len(stops))} {
+					w.act(fmt.Sprintf(`book.set({ %s: chapters.find((c) => c.id === %q).handles.%s.stops[%d] })`,
+						name, id, name, i))
+					w.look(fmt.Sprintf("%s at %v", name, stops[i]))
+				}
+			}
+			answers := see[int](r, `book.now.chapter.ask?.answers.length ?? 0`)
+			for i := range answers {
+				w.act(`book.go(book.pages(book.now.chapter).findIndex((p) => p.kind === "ask"))`)
+				w.act(fmt.Sprintf(`book.choose(%d)`, i))
+				w.look(fmt.Sprintf("answer %d", i+1))
+			}
+		})
 	}
 }
 

@@ -36,8 +36,18 @@ type bookChapter struct {
 type asked struct {
 	Kind             string
 	Settings         []string
-	Prompts          []int
+	Prompts          []part
 	Decodes, Context int
+}
+
+// part is a prompt of a step, or a part of one: a number in place of it is a whole prompt.
+type part playground.Chunk
+
+func (p *part) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, &p.New); err == nil {
+		return nil
+	}
+	return json.Unmarshal(text, (*playground.Chunk)(p))
 }
 
 var tokenOfFormula = regexp.MustCompile(
@@ -302,8 +312,8 @@ func (c *bookChapter) answer(of asked) (record map[string]any) {
 		return courseOf(of.Settings)
 	}
 	var chunks []playground.Chunk
-	for _, n := range of.Prompts {
-		chunks = append(chunks, playground.Chunk{New: n})
+	for _, p := range of.Prompts {
+		chunks = append(chunks, playground.Chunk(p))
 	}
 	var text []byte
 	step, err := c.Servers.Step(of.Settings, chunks, of.Decodes, of.Context)

@@ -39,12 +39,15 @@ function bars(canvas, title, rows, unit) {
 
 // stepBars returns the figure of a step that draws a step's time at each stop of a handle. parts is
 // [[name, "formula", tone], …]: formulas of times in ms that sum to the step. It draws nothing while a time is not known.
-const stepBars = (handle, title, parts) => (canvas, look) => {
-  const { stops, show } = look.of.handles[handle];
-  const rows = stops.map((stop) => {
+const stepBars = (handle, title, parts) => {
+  const rowsOf = (look) => look.of.handles[handle].stops.map((stop) => {
     const at = look.with(handle, stop);
-    return { name: show(stop), on: stop === look.h[handle], parts: parts.map(([name, formula, tone]) => [name, at.value(formula), tone]) };
+    return { name: at.show(handle), on: stop === look.h[handle], parts: parts.map(([name, formula, tone]) => [name, at.value(formula), tone]) };
   });
-  if (rows.some((r) => r.parts.some(([, v]) => !Number.isFinite(v)))) return undefined;
-  return { times: bars(canvas, title, rows, "ms") };
+  const draw = (canvas, look) => {
+    const rows = rowsOf(look);
+    if (rows.some((r) => r.parts.some(([, v]) => !Number.isFinite(v)))) return undefined;
+    return { times: bars(canvas, title, rows, "ms") };
+  };
+  return Object.assign(draw, { asks: rowsOf });
 };

@@ -190,6 +190,7 @@ const book = (() => {
     for (const text of textsOf(c)) sentences.plainly(text, l);
     if (c.ask) sentences.plainly(c.ask.text, l.before);
     stageOf(l);
+    for (const drawing of [page().draw ?? c.draw, page().figure]) drawing?.asks?.(l); // for what it draws of other states
     for (const name of page().needs ?? Object.keys(c.runs(now.h))) l.get(name + ".ms");
     for (const a of tried(c)) sentences.plainly(c.ask.shows, a.look);
     if (now.chosen !== undefined) sentences.plainly(c.ask.answers[now.chosen].reply, l);
