@@ -30,6 +30,9 @@ type entry struct {
 	// Vision is the number of parameters of the encoder of images and its projector, which Config
 	// leaves out.
 	Vision int64 `json:"vision"`
+	// Contexts are the longest contexts of later releases of the same shape, in tokens, by the word
+	// of their names that tells them apart.
+	Contexts map[string]int `json:"contexts"`
 	// Config has the fields of the model's config.json that matter here.
 	Config json.RawMessage `json:"config"`
 }
@@ -59,6 +62,25 @@ type known struct {
 	name string
 	// read returns the shape, the same at each call.
 	read func() (*Architecture, error)
+	// contexts are those of entry.
+	contexts map[string]int
+}
+
+// release returns the shape with the longest context of the release that a name means.
+func (m *known) release(name string) (*Architecture, error) {
+	a, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range strings.FieldsFunc(name, isSeparator) {
+		if n := m.contexts[word]; n > 0 {
+			longer := *a
+			longer.RotaryTables = a.RotaryTables / int64(a.MaxContext) * int64(n)
+			longer.MaxContext = n
+			return &longer, nil
+		}
+	}
+	return a, nil
 }
 
 // Load returns the built-in catalogue, the same at each call.
@@ -103,7 +125,7 @@ func parseEntries(data []byte) ([]entry, error) {
 
 // add adds a model under its name and aliases, which no other model may have.
 func (c *Catalog) add(e entry) error {
-	m := &known{e.Name, sync.OnceValues(e.architecture)}
+	m := &known{e.Name, sync.OnceValues(e.architecture), e.Contexts}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		key := lookupKey(name)
 		if other, taken := c.byName[key]; taken && other != m {
@@ -177,7 +199,7 @@ func (c *Catalog) All() []*Architecture {
 // names. The model is shared: do not change it.
 func (c *Catalog) Lookup(name string) (*Architecture, error) {
 	if m := c.find(name); m != nil {
-		return m.read()
+		return m.release(name)
 	}
 	n := readName(name)
 	if err := n.explain(name); err != nil {
@@ -185,9 +207,9 @@ func (c *Catalog) Lookup(name string) (*Architecture, error) {
 	}
 	switch m := c.find(n.of); {
 	case m != nil && n.weights == "":
-		return m.read()
+		return m.release(name)
 	case m != nil && n.microscaled:
-		a, err := m.read()
+		a, err := m.release(name)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +284,7 @@ func (c *Catalog) Named(name string) (a *Architecture, notes []string, err error
 			"it is taken to change no byte; its config.json would tell", name, m.name,
 			strings.Join(rest, ", "))}
 	}
-	if a, err = m.read(); err == nil && form.Weights != "" {
+	if a, err = m.release(name); err == nil && form.Weights != "" {
 		a = a.storedAs(standardFormat(form.Weights))
 	}
 	return a, notes, err

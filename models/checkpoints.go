@@ -70,13 +70,37 @@ func NativeRelease(model *Architecture, called string) string {
 		return called
 	}
 	native := called
+	later := lookupKey(called) != lookupKey(model.Name) // a release of the same shape
 	for _, alias := range slices.Backward(model.Aliases) {
+		if later && strings.Contains(alias, "/") && lookupKey(alias) == lookupKey(called) {
+			return alias
+		}
 		if strings.Contains(alias, "/") && (native == called || !instructed.MatchString(native) ||
 			instructed.MatchString(alias)) {
 			native = alias
 		}
 	}
 	return native
+}
+
+// PublishedAs returns a name of a model with the organisation that publishes the model in place of
+// the one that packed it: zai-org/GLM-5 for someone/GLM-5. Names without an organisation stay.
+func PublishedAs(model *Architecture, name string) string {
+	organisation, last := cutLast(name)
+	publisher := ""
+	for _, alias := range slices.Backward(model.Aliases) {
+		own, _ := cutLast(alias)
+		if own != "" && strings.EqualFold(own, organisation) {
+			return name
+		}
+		if own != "" && (publisher == "" || lookupKey(alias) == lookupKey(name)) {
+			publisher = own
+		}
+	}
+	if publisher == "" || organisation == "" {
+		return name
+	}
+	return publisher + "/" + last
 }
 
 // LoadsOn reports whether engines load the checkpoint on accelerators of a generation. NVIDIA
@@ -95,7 +119,7 @@ func ReleaseOf(model *Architecture, called string, weights hardware.DType, gener
 		return native, true
 	}
 	forms := []string{native}
-	if !strings.Contains(called, "/") {
+	if !strings.Contains(called, "/") && lookupKey(called) == lookupKey(model.Name) {
 		forms = append(forms, model.Aliases...)
 	}
 	for _, form := range forms {

@@ -30,7 +30,9 @@ func TestWordsBehindAName(t *testing.T) {
 				continue // the only checkpoint of the catalogue that is named after its format
 			}
 			got, notes, err := c.Named(name)
-			if err != nil || got != a || len(notes) > 0 {
+			longer := strings.HasPrefix(a.Family, "qwen3") && word == "-2507" && got != nil &&
+				got.MaxContext == 262144
+			if err != nil || got != a && !longer || len(notes) > 0 {
 				t.Fatalf("%s: found %v, %v, %v, want %s", name, got, notes, err, a.Name)
 			}
 			base, _, _ := strings.Cut(name, "@")

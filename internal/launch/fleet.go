@@ -39,14 +39,17 @@ func CheckFolder(dir string) error { return manifests.CheckFolder(dir) }
 // scenario's preset describes, or vLLM.
 func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error) {
 	s := &simulation.Scenario
+	groups := engines.Groups(simulation)
 	own, _ := EngineOf(s.Engine.Preset)
+	if own == "" && len(groups) > 0 { // each pool may say it
+		own, _ = EngineOf(groups[0].Engine.Preset)
+	}
 	e, err := engines.Find(cmp.Or(engine, own, Engines()[0]))
 	if err != nil {
 		return nil, err
 	}
 	b := &Bundle{Engine: e.Name, Port: e.Port, Flags: e.Table.Version.String(),
 		Name: manifests.ObjectName(s.Model), Routing: s.Routing.Policy, Worker: e.Dynamo}
-	groups := engines.Groups(simulation)
 	for i := range groups {
 		server, err := serverOf(e, &groups[i], s.Routing.Policy)
 		if err != nil {

@@ -18,6 +18,7 @@ type label struct {
 	Model string
 	TP    int
 	PP    int
+	DP    int
 	// Ranks is set where attention is spread over data-parallel ranks, and Pools has the
 	// accelerators of each pool: then TP counts those of a replica, or of the first pool.
 	Ranks bool           `json:"dpa"`
@@ -39,7 +40,7 @@ type entry struct {
 func (e *entry) variables(l label) map[string]string {
 	given := map[string]string{}
 	for name, value := range e.Assigned {
-		if value, _, _ = strings.Cut(value, " #"); !strings.Contains(value, "$") {
+		if value, _, _ = strings.Cut(value, " #"); !strings.ContainsAny(value, "$(") {
 			given[name] = strings.TrimSpace(value)
 		}
 	}
@@ -49,45 +50,51 @@ func (e *entry) variables(l label) map[string]string {
 				given[name] = l.Model
 			}
 		}
-		given["TP"], given["EP_SIZE"] = strconv.Itoa(l.TP), "1"
+		given["TP"], given["EP_SIZE"] = strconv.Itoa(max(1, l.TP)*max(1, l.DP)), "1"
 	}
 	return given
 }
 
-// Of the commands and manifests that people have, most of those are read of which a person expects
-// it, with the sizes that they state. A kind is read no less than it was.
-func TestPastedEntries(t *testing.T) {
+// pastedEntries calls check for each pasted entry, with the text that a reader of it has.
+func pastedEntries(t *testing.T, check func(e *entry, l label, text string)) {
 	dir := testkit.Shared(t, "pasted")
 	var labels map[string]label
 	testkit.OK(t, json.Unmarshal(testkit.Read(t, dir+"/start_commands.labels.json"), &labels))
 	lines := strings.TrimSpace(string(testkit.Read(t, dir+"/start_commands.jsonl")))
 	shell := map[string]bool{"slurm-script": true, "llama-server": true, "vllm-cli": true}
-	expected, read := map[string]int{}, map[string]int{}
 	for line := range strings.Lines(lines) {
 		var e entry
 		testkit.OK(t, json.Unmarshal([]byte(line), &e))
-		l := labels[e.ID]
 		text := e.Text
 		for _, name := range slices.Sorted(maps.Keys(e.Assigned)) {
-			if v := e.Assigned[name]; strings.Contains(v, "$") && shell[e.Kind] {
-				text = fmt.Sprintf("%s=\"%s\"\n%s", name, v, text)
+			if v := e.Assigned[name]; strings.ContainsAny(v, "$(") && shell[e.Kind] {
+				if !strings.HasPrefix(v, "(") { // which is an array
+					v = `"` + v + `"`
+				}
+				text = name + "=" + v + "\n" + text
 			}
 		}
-		r, err := launch.ReadFileOrText(text+"\n", e.variables(l))
+		check(&e, labels[e.ID], text+"\n")
+	}
+}
+
+// Of the commands and manifests that people have, most of those are read of which a person expects
+// it, with the sizes that they state. A kind is read no less than it was.
+func TestPastedEntries(t *testing.T) {
+	expected, read := map[string]int{}, map[string]int{}
+	pastedEntries(t, func(e *entry, l label, text string) {
+		r, err := launch.ReadFileOrText(text, e.variables(l))
 		if l.Expected {
 			expected[e.Kind]++
 		}
-		if err != nil {
-			if l.Expected {
-				t.Logf("%s is not read: %v", e.ID, err)
-			}
-			continue
-		}
-		if l.Expected {
+		switch {
+		case err != nil && l.Expected:
+			t.Logf("%s is not read: %v", e.ID, err)
+		case err == nil && l.Expected:
 			read[e.Kind]++
 			checkSizes(t, e.ID, l, r)
 		}
-	}
+	})
 	all, of := 0, 0
 	for _, kind := range slices.Sorted(maps.Keys(expected)) {
 		t.Logf("%s: %d of %d", kind, read[kind], expected[kind])
@@ -117,6 +124,9 @@ func checkSizes(t *testing.T, id string, l label, r *launch.Reading) {
 	}
 	if len(l.Pools) == 0 && l.TP > 0 && tensor != l.TP {
 		t.Errorf("%s: tensor %d, want %d", id, tensor, l.TP)
+	}
+	if data := max(1, sizes["parallelism.data"]); len(l.Pools) == 0 && l.DP > 0 && data != l.DP {
+		t.Errorf("%s: data %d, want %d", id, data, l.DP)
 	}
 	if pipeline := max(1, sizes["parallelism.pipeline"]); len(l.Pools) == 0 && l.PP > 0 &&
 		pipeline != l.PP {

@@ -159,8 +159,11 @@ func (s *started) read(file files) (*reading, error) {
 		r.Unknown = "" // its name or its config says it
 	}
 	s.engine.Interpret(r)
+	s.precise(r)
 	if accelerator := acceleratorNamed(s.Product); accelerator != "" {
 		r.Set("hardware", accelerator)
+	} else if s.Product != "" {
+		r.Note("the accelerator %s is not known: set hardware", s.Product)
 	}
 	v := s.version()
 	if v.IsZero() && s.Image != "" && commands.Closed(s.Image) == nil {
@@ -174,6 +177,22 @@ func (s *started) read(file files) (*reading, error) {
 		}
 	}
 	return r, nil
+}
+
+// precise sets the number format of the weights that a recipe names, unless the command says it, or
+// the model is published in it: fp8 may be that of blocks.
+func (s *started) precise(r *reading) {
+	format := strings.ToLower(s.Precision)
+	if r.Terms["engine.weights"] != "" || format == "" ||
+		r.Model != nil && strings.HasPrefix(string(r.Model.DType), format) {
+		return
+	}
+	if !slices.Contains([]string{"bf16", "fp8", "int8", "int4", "fp4", "mxfp4"}, format) {
+		r.Note("the recipe's precision %s was left out: set engine.weights", s.Precision)
+		return
+	}
+	r.Set("engine.weights", format)
+	r.Unknown = ""
 }
 
 // nameServed takes the name under which a model is served, where that is known, and what the
@@ -214,6 +233,7 @@ func find(r *reading, catalogue *models.Catalog) {
 		return
 	}
 	r.Model = model
+	form.Of = models.PublishedAs(model, form.Of)
 	r.Set("model", form.Of)
 	r.Set("engine.weights", string(form.Weights))
 	says := form.Source

@@ -73,15 +73,47 @@ func products() map[string]string {
 // is not known.
 func productLabel(accelerator string) string { return products()[accelerator] }
 
-// acceleratorNamed returns the accelerator that a label of a node names; empty where it is not
-// known.
+// acceleratorNamed returns the accelerator that a label of a node, or a recipe, names: NVIDIA-A10G,
+// nvidia-tesla-t4, A100-80G, gb300. It is empty where it is not known.
+//
+// The labels of Google's that are no names of the catalogue are from
+// cloud.google.com/kubernetes-engine/docs/how-to/gpus, the types of EC2's from
+// docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
 func acceleratorNamed(product string) string {
 	for accelerator, name := range products() {
 		if name == product {
 			return accelerator
 		}
 	}
-	return ""
+	name := strings.ToLower(product)
+	switch name {
+	case "nvidia-tesla-a100": // the one with 80 GB is nvidia-a100-80gb
+		return "a100-40gb-sxm"
+	case "nvidia-tesla-v100":
+		return "v100-16gb-sxm2"
+	case "nvidia-h100-mega-80gb":
+		return "h100-sxm"
+	}
+	if size, _, is := strings.Cut(name, "."); is { // a type of EC2's, such as g5.8xlarge
+		name = map[string]string{"g4dn": "t4", "g5": "a10g", "g6": "l4", "g6e": "l40s",
+			"p4d": "a100-40gb", "p4de": "a100-80gb", "p5": "h100", "p5e": "h200", "p5en": "h200",
+			"p6-b200": "b200"}[size]
+	}
+	for _, maker := range []string{"nvidia-", "tesla-", "geforce-", "amd_instinct_", "amd-"} {
+		name = strings.TrimPrefix(name, maker)
+	}
+	if strings.HasSuffix(name, "-40g") || strings.HasSuffix(name, "-80g") { // as Ray has it
+		name += "b"
+	}
+	catalogue, err := hardware.Load()
+	if err != nil {
+		return ""
+	}
+	a, err := catalogue.Accelerator(strings.TrimSuffix(strings.TrimSuffix(name, "_oam"), "-shared"))
+	if err != nil {
+		return ""
+	}
+	return a.Name
 }
 
 // imageOf returns the container image of an engine on an accelerator, and false where the engine

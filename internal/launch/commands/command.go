@@ -19,8 +19,10 @@ type Place struct {
 	// Image is the container image in which it runs; empty where that is not said.
 	Image string
 	// Product is the accelerator that the label of nodes says which its pods select, as the vendor
-	// writes it.
+	// writes it, or the one that a recipe names.
 	Product string
+	// Precision is the number format of the weights that a recipe names, such as fp4.
+	Precision string
 	// Replicas is how often the command runs; 0 where that is not said.
 	Replicas int
 	// Stopped is set where the object says that it has no replica.
@@ -66,7 +68,8 @@ func (p Place) within(object map[string]any) Place {
 	if object["kind"] == "StatefulSet" {
 		p.OfPods = true
 	}
-	for _, label := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name"} {
+	for _, label := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name",
+		"cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type"} {
 		if product, ok := At(object, "nodeSelector", label).(string); ok {
 			p.Product = product
 		}

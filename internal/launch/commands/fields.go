@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // byFields adds the commands that a document gives by fields in place of words: a chart's values, a
@@ -351,6 +350,8 @@ func (m *manifest) recipe(document, backend map[string]any, around Place) {
 			"_workers").(int)
 		place.Replicas = min(max(1, workers), MostReplicas)
 		place.Image, _ = At(document, "model", "container").(string)
+		place.Precision, _ = At(document, "model", "precision").(string)
+		place.Product, _ = At(document, "resources", "gpu_type").(string)
 		var words []string
 		name, _ := At(document, "model", "path").(string)
 		if strings.HasPrefix(name, "dsr1") { // as recipes abbreviate it
@@ -414,12 +415,7 @@ func (m *manifest) rayConfig(config map[string]any, around Place) {
 		place.Replicas = min(n, MostReplicas)
 	}
 	if kind, ok := config["accelerator_type"].(string); ok {
-		place.Product = "NVIDIA-" + strings.Map(func(r rune) rune {
-			if unicode.IsSpace(r) {
-				return '-'
-			}
-			return r
-		}, kind)
+		place.Product = kind
 	}
 	words := append([]string{"vllm", "serve", name}, allFlags(options, true, "model")...)
 	m.add(Command{Words: words, Place: place})

@@ -122,6 +122,10 @@ func (r *Reading) waiting() error {
 		if r.Terms["model"] == "" {
 			return word
 		}
+		if slices.ContainsFunc(word.Names, namesSizes) {
+			r.waits = append(r.waits, word.Names...)
+			continue
+		}
 		r.Note("a word was left out: %v", word)
 	}
 	if len(r.waits) == 0 {
@@ -131,6 +135,15 @@ func (r *Reading) waiting() error {
 	names := slices.Compact(r.waits)
 	return fmt.Errorf("the command has variables without a value: give them, --var %s=…",
 		strings.Join(names, "=… --var "))
+}
+
+// namesSizes reports whether a variable that stands for whole options, such as PARALLEL_ARGS, is
+// named after those that decide sizes or number formats.
+func namesSizes(name string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "_"), func(word string) bool {
+		return slices.Contains([]string{"PARALLEL", "PARALLELISM", "TP", "DP", "EP", "PP", "QUANT",
+			"QUANTIZATION"}, word)
+	})
 }
 
 // chooseExperts sets the back end of routed experts that the switches of the environment choose,

@@ -94,10 +94,11 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 }
 
 // expertsFlag returns a back end of routed experts as the engine's flag has it, and false for what
-// no flag says: that some are left out.
+// no flag says: that some are left out, or one of another engine's.
 func (t *Table) expertsFlag(name string) (string, bool) {
 	release, err := engines.Find(t.Engine, "")
-	return release.ExpertsFlag(name), err == nil && !strings.HasPrefix(name, "no-")
+	return release.ExpertsFlag(name), err == nil && !strings.HasPrefix(name, "no-") &&
+		release.CheckExperts(name) == nil
 }
 
 // write returns the option's value for its term's, and false where it has no such value. The value
