@@ -97,8 +97,8 @@ func simulated(r *launch.Reading, set []string) (*scenarios.Simulation, error) {
 	return file.Build(policies.Default())
 }
 
-// checkWrittenAgain fails unless what starts a simulated fleet is read back as a fleet that the same
-// files start, and what starts it under each other engine is read.
+// checkWrittenAgain fails unless what starts a simulated fleet is read back as a fleet that the
+// same files start, and what starts it under each other engine is read.
 func checkWrittenAgain(t *testing.T, id string, simulation *scenarios.Simulation, set []string) {
 	t.Helper()
 	own, err := launch.NewBundle(simulation, "")

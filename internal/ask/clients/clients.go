@@ -33,6 +33,8 @@ type tool struct {
 	Ratio string `yaml:"ratio"`
 	// Options are the terms that flags set.
 	Options map[string]string `yaml:"options"`
+	// Unread are the flags that shape the load in ways that are not simulated, with what to do.
+	Unread map[string]string `yaml:"unread"`
 }
 
 // tools returns the table. It panics on a mistake in it, which is part of the program.
@@ -71,7 +73,12 @@ func match(words []string) (*tool, []string) {
 					!slices.Equal(words[at+1:at+len(want)], want[1:]) {
 					continue
 				}
-				return &list[i], words[at+len(want):]
+				rest := words[at+len(want):]
+				if own := slices.Index(rest, "prepare-dataset"); own >= 0 &&
+					list[i].Name == "trtllm-bench" { // whose options may stand before it
+					return match(append([]string{want[0]}, rest[own:]...))
+				}
+				return &list[i], rest
 			}
 		}
 	}
@@ -191,11 +198,14 @@ func read(words []string) (*Load, error) {
 	l := &Load{Tool: t.Name, Terms: map[string]string{}, ratio: t.Ratio}
 	for i := 0; i < len(rest); i++ {
 		flag, value, joined := strings.Cut(rest[i], "=")
-		if !strings.HasPrefix(flag, "--") {
-			continue
-		}
 		flag = strings.ReplaceAll(flag, "_", "-")
 		term, known := t.Options[flag]
+		if why, unread := t.Unread[flag]; unread {
+			return nil, fmt.Errorf("%s: %s is not read: %s", t.Name, flag, why)
+		}
+		if !known && !strings.HasPrefix(flag, "--") {
+			continue
+		}
 		if !joined && i+1 < len(rest) &&
 			(known || !strings.HasPrefix(rest[i+1], "-")) {
 			i++
@@ -208,14 +218,23 @@ func read(words []string) (*Load, error) {
 			return nil, fmt.Errorf("%s: %s has no value that is known: replace its variable, "+
 				"such as with --var NAME=8", t.Name, flag)
 		}
+		for ; !joined && i+1 < len(rest) && isCount(rest[i+1]); i++ {
+			value += "," + rest[i+1]
+		}
 		l.Terms[term] = value
 	}
 	l.dataset(t)
 	l.fill(t.Defaults)
-	if l.Terms["dataset"] == "sharegpt" {
+	if name := l.Terms["dataset"]; !strings.HasPrefix(name, "random") {
 		delete(l.Terms, "ratio")
 	}
 	return l, nil
+}
+
+// isCount reports whether a word is a whole number.
+func isCount(word string) bool {
+	_, err := strconv.Atoi(word)
+	return err == nil
 }
 
 // dataset sets the lengths of datasets that say them.
@@ -232,6 +251,9 @@ func (l *Load) dataset(t *tool) {
 			"output-cv": "1"})
 	case "sonnet":
 		l.fill(map[string]string{"input": "550", "output": "150", "prefix": "200"})
+		input, _ := strconv.Atoi(l.Terms["input"])
+		prefix, _ := strconv.Atoi(l.Terms["prefix"])
+		l.Terms["input"] = strconv.Itoa(max(1, input-prefix)) // the prefix is part of it
 	case "prefix_repetition":
 		l.fill(map[string]string{"input": "256", "output": "128", "prefix": "256",
 			"groups": "10"})
@@ -250,7 +272,7 @@ func (l *Load) dataset(t *tool) {
 
 // sweep returns the loads of a command that names several rates or numbers of streams.
 func (l *Load) sweep() []*Load {
-	for _, term := range []string{"level", "rate", "concurrency"} {
+	for _, term := range []string{"level", "rate", "concurrency", "requests", "input", "output"} {
 		values := strings.Split(strings.Trim(l.Terms[term], "[]"), ",")
 		if len(values) < 2 {
 			continue
@@ -297,6 +319,9 @@ func (l *Load) Settings() ([]string, error) {
 		}
 		if words != "" {
 			list = append(list, "workload."+side[1]+"="+words)
+		} else if side[0] == "input" && l.Tool != "--load" && l.Terms["dataset"] == "" {
+			l.Notes = append(l.Notes, "the lengths of the prompts are not known: give input and "+
+				"output with --load, or set workload.prompt and workload.output")
 		}
 	}
 	for _, one := range []struct{ term, format string }{
@@ -361,6 +386,7 @@ func (l *Load) guide() error {
 		l.Terms["concurrency"] = "1"
 	case pattern == "throughput":
 		l.Terms["rate"] = "inf"
+		l.fill(map[string]string{"concurrency": level})
 	case pattern == "concurrent" && given:
 		l.Terms["concurrency"] = level
 	case (pattern == "constant" || pattern == "poisson" || pattern == "async") && given:
