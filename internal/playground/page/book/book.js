@@ -213,6 +213,7 @@ const book = (() => {
         ${list.map((s, n) => html`<article data-step=${n} key=${n} class=${n === now.step ? "on" : ""}><h3>${s.title}</h3>${s.kind ? html`<${extras[s.kind]} c=${c} l=${l} />`
           : html`<p class="lead"><${Say} text=${s.lead} l=${l} /></p>${(s.text ?? []).map((t) => html`<p><${Say} text=${t} l=${l} /></p>`)}`}</article>`)}
         <div class="end">${c.command && html`<button type="button" onClick=${() => offer("This state as a command", c.command(now.h))}>Copy as command</button>`}
+          ${!c.measured && c.paper && html`<p class="small">Read on: <a href=${c.paper.url}>${c.paper.title}</a></p>`}
           ${next && html`<a class="go" href=${`#book/${next.id}`}>Next: ${next.title}</a>`}</div></div>
       <div class="sticky"><div class="board-stage"><canvas id="machine" role="img" aria-label=${said(l)} onPointerDown=${press} onPointerMove=${hover} onPointerLeave=${() => heat("")}></canvas></div>
         <div class="board">${(page().board ?? []).map(([line, note]) => html`<p class="line"><span><${Say} text=${line} l=${l} /></span>${note && html`<small><${Say} text=${note} l=${l} /></small>`}</p>`)}</div>

@@ -4,11 +4,11 @@ const ledger = (() => {
   const known = new Map(), wanted = new Map(), most = 3000;
 
   // step, result and frames say what is asked of the simulator: one step of a server (see playground.Step), the result
-  // of a whole run, or the first frames of a run up to some milliseconds.
+  // of a whole run, or the frames of a run between two moments, in milliseconds.
   const step = (settings, { prompts = [], decodes = 0, context = 0 } = {}) => ({ kind: "step", settings, prompts, decodes, context });
   const result = (settings) => ({ kind: "result", settings });
   const overview = (settings) => ({ kind: "overview", settings });
-  const frames = (settings, until) => ({ kind: "frames", settings, until });
+  const frames = (settings, until, from = 0) => ({ kind: "frames", settings, until, from });
 
   const asks = {
     step: (a) => simulator.step(a.settings, a.prompts, a.decodes, a.context),
@@ -21,7 +21,7 @@ const ledger = (() => {
     },
     frames: async (a) => {
       const list = [];
-      await simulator.open(stage, a.settings, [], 0);
+      await simulator.open(stage, a.settings, [], a.from);
       for (let more = true; more;) {
         const next = await simulator.next(stage, 200);
         list.push(...next);
