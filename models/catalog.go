@@ -250,14 +250,15 @@ func (c *Catalog) unknown(name string, n checkpointName) error {
 		names = append(names, m.name)
 	}
 	_, last := cutLast(n.of)
+	known := fmt.Sprintf("llmsim list models has the %d that are known.", len(names))
 	for _, text := range append([]string{name, last}, withoutPlain(last)...) {
 		if near := nearest.Names(text, names); len(near) > 0 {
-			return fmt.Errorf("unknown model %q; did you mean %s? For another model put the path "+
-				"of its config.json here", name, strings.Join(near, " or "))
+			known = "did you mean " + strings.Join(near, " or ") + "?"
+			break
 		}
 	}
-	return fmt.Errorf("unknown model %q; llmsim list models has the %d that are known (or "+
-		"give the path of a Hugging Face config.json)", name, len(names))
+	return fmt.Errorf("unknown model %q; %s For another model put the path of its config.json here",
+		name, known)
 }
 
 // Named returns the model that a checkpoint's name means, with its weights in the number format

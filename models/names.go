@@ -166,7 +166,7 @@ func readName(name string) checkpointName {
 			if _, _, ok := formatWord(strings.ToLower(words[i+1])); ok {
 				continue
 			}
-		case draftWord(lower) && i > 0:
+		case draftWord(lower) && (i > 0 || strings.HasPrefix(lower, "eagle") && len(words) > 2):
 			n.draft = word
 		case lower == "gguf" && i > 0:
 			stated[lower] = true

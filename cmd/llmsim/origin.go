@@ -35,6 +35,9 @@ func commanded(err error, command *launch.Reading, set []string) error {
 		switch flag := command.Flags[key]; {
 		case found && flag != "" && !slices.ContainsFunc(set, sets(key)):
 			return at(p, "--from: "+flag, key)
+		case found && !slices.ContainsFunc(set, sets(key)):
+			p.Where = "--from: " + key
+			p.Path = strings.TrimPrefix(strings.TrimPrefix(p.Path, key), ".")
 		case strings.HasPrefix(p.Where, "--from"):
 			p.Where = "--from"
 			if p.Message == "must be given" {
