@@ -108,7 +108,7 @@ func TestNamed(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"yuhuili/EAGLE3-LLaMA3.1-Instruct-8B":    "unknown model",
+		"yuhuili/EAGLE3-LLaMA3.1-Instruct-8B":    "is a draft (EAGLE3)",
 		"Inferact/MiniMax-M3-EAGLE3":             "is a draft (EAGLE3)",
 		"poolside/Laguna-S-2.1-DFlash-FP8":       "is a draft (DFlash)",
 		"google/gemma-3-27b-it-draft":            "is a draft (draft)",

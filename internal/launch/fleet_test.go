@@ -230,3 +230,38 @@ func TestRoutingIsReadFromLLMD(t *testing.T) {
 		}
 	}
 }
+
+// A file of Docker Compose is read back as the fleet was meant, as its script is.
+func TestComposeIsReadAsItWasMeant(t *testing.T) {
+	for _, e := range engines.All() {
+		t.Run(e.Name, func(t *testing.T) {
+			read := 0
+			rapid.Check(t, func(t *rapid.T) {
+				replicas := rapid.IntRange(1, 4).Draw(t, "replicas")
+				tensor := rapid.SampledFrom([]int{1, 2}).Draw(t, "tensor")
+				settings := append(draw(t, e), "model=deepseek-v2-lite",
+					fmt.Sprintf("parallelism={tensor: %d}", tensor),
+					fmt.Sprintf("replicas=%d", replicas))
+				meant, err := build(settings)
+				if err != nil {
+					t.Skip(err)
+				}
+				b, err := NewBundle(meant, e.Name)
+				testkit.OK(t, err)
+				text, err := b.Compose()
+				testkit.OK(t, err)
+				if text == "" {
+					t.Skip("one machine has no room")
+				}
+				read++
+				again := sameFleet(t, b, engines.Groups(meant), text)
+				if !reflect.DeepEqual(unscaled(again), unscaled(b.Servers)) {
+					t.Fatalf("%q\n%s\nread as\n%+v", settings, text, again)
+				}
+			})
+			if read == 0 {
+				t.Error("no file was read")
+			}
+		})
+	}
+}
