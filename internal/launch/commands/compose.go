@@ -2,8 +2,11 @@ package commands
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // services returns the services of a file of Docker Compose; nil for another document.
@@ -94,86 +97,28 @@ func interpolated(value any, set variables) any {
 	return value
 }
 
+// plain is what stands for itself in a text of Compose, and not in one of a shell: a dollar sign
+// that begins no variable, and $$ for one.
+var plain = regexp.MustCompile("\\$(?:[^A-Za-z_{]|$)|[\\\\`]")
+
 // interpolate returns a text with its variables replaced.
 func (v variables) interpolate(text string) string {
+	if !strings.Contains(text, "$") || parseable(text) != nil {
+		return text
+	}
+	escaped := plain.ReplaceAllStringFunc(text, func(found string) string {
+		if rest, is := strings.CutPrefix(found, "$"); is {
+			return `\$` + strings.NewReplacer("$", "", `\`, `\\`, "`", "\\`").Replace(rest)
+		}
+		return `\` + found
+	})
+	word, err := syntax.NewParser().Document(strings.NewReader(escaped))
+	if err != nil {
+		return text
+	}
 	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "$")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		name := rest[:len(rest)-len(strings.TrimLeft(rest, letters))]
-		end := -1
-		switch {
-		case strings.HasPrefix(rest, "$"):
-			b.WriteByte('$')
-			text = rest[1:]
-			continue
-		case strings.HasPrefix(rest, "{"):
-			end = closing(rest)
-		case name != "":
-			b.WriteString(v.orItself(name))
-			text = rest[len(name):]
-			continue
-		}
-		if end < 0 {
-			b.WriteByte('$')
-			text = rest
-			continue
-		}
-		b.WriteString(v.choice(rest[1:end]))
-		text = rest[end+1:]
-	}
-}
-
-// closing returns the index of the bracket that ends the one with which a text begins; -1 without
-// one.
-func closing(text string) int {
-	depth := 0
-	for i, letter := range text {
-		switch letter {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-		if depth > mostNested {
-			return -1
-		}
-	}
-	return -1
-}
-
-// orItself returns the value of a variable, or the text that names it.
-func (v variables) orItself(name string) string {
-	value, set := v.values[name]
-	if !set || len(value) > *v.left {
-		return "${" + name + "}"
-	}
-	*v.left -= len(value)
-	return value
-}
-
-// choice returns what stands for ${NAME:-default} and the like, without its brackets.
-func (v variables) choice(text string) string {
-	name := text[:len(text)-len(strings.TrimLeft(text, letters))]
-	rest := text[len(name):]
-	value, set := v.values[name]
-	if strings.HasPrefix(rest, ":") {
-		rest, set = rest[1:], value != ""
-	}
-	switch {
-	case rest == "" || rest[0] == '?' || rest[0] == '-' && set:
-		return v.orItself(name)
-	case rest[0] == '-', rest[0] == '+' && set:
-		return v.interpolate(rest[1:])
-	case rest[0] == '+':
-		return ""
-	}
-	return "${" + text + "}"
+	v.write(&b, word.Parts, true)
+	return reopened(b.String())
 }
 
 // composeVariables returns the variables of a service as a container has them.
