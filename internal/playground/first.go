@@ -14,6 +14,43 @@ type First struct {
 	// From is the time in milliseconds from which on there are frames.
 	From   float64 `json:"from"`
 	Frames []Frame `json:"frames"`
+	// Steps are those that the first acts of the book's opening show.
+	Steps []Answered `json:"steps"`
+}
+
+// Answered is a step of the scenario, with what the page asks for to have it: its ledger finds an
+// answer by these fields in this order.
+type Answered struct {
+	Asked struct {
+		Kind     string   `json:"kind"`
+		Settings []string `json:"settings"`
+		Prompts  []int    `json:"prompts"`
+		Decodes  int      `json:"decodes"`
+		Context  int      `json:"context"`
+	} `json:"asked"`
+	Answer *Step `json:"answer"`
+}
+
+// openingSteps returns the steps of the opening: a prompt of 512 tokens, alone and beside an
+// answer, and up to sixteen answers at once.
+func openingSteps() (all []Answered, err error) {
+	var servers Servers
+	for _, s := range []struct{ prompt, decodes int }{{512, 0}, {512, 1}, {0, 1}, {0, 2}, {0, 4},
+		{0, 8}, {0, 16}} {
+		var a Answered
+		a.Asked.Kind, a.Asked.Settings, a.Asked.Prompts = "step", []string{}, []int{}
+		a.Asked.Decodes, a.Asked.Context = s.decodes, 512
+		var chunks []Chunk
+		if s.prompt > 0 {
+			a.Asked.Prompts = []int{s.prompt}
+			chunks = []Chunk{{New: s.prompt}}
+		}
+		if a.Answer, err = servers.Step(nil, chunks, s.decodes, 512); err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
 }
 
 // NewFirst simulates the scenario.
@@ -39,6 +76,9 @@ func NewFirst() (*First, error) {
 		return nil, err
 	}
 	first := &First{Options: options, Result: string(result), Overview: overview, From: from}
-	first.Frames, err = stage.Next(frames)
+	if first.Frames, err = stage.Next(frames); err != nil {
+		return nil, err
+	}
+	first.Steps, err = openingSteps()
 	return first, err
 }

@@ -239,16 +239,18 @@ async function enterDoor(address) {
   if (reads) await book.open(true, address);
 }
 
-// begin shows the first frames, which came with the page, and starts the simulator.
+// begin opens the door of the address with what came with the page: the first frames of free play, the first acts of
+// the book. Once that is painted, it starts the simulator.
 async function begin() {
   const first = JSON.parse(el("first").textContent);
   app.options = first.options;
+  for (const { asked, answer } of first.steps) ledger.knows(asked, answer);
   const address = location.hash.slice(1), elsewhere = isPlan(address) || book.isBook(address);
   app.state = stateOf(elsewhere ? "" : address, app.options);
   app.at = app.state.at;
   hasten(0);
   connect();
-  const plain = !address || elsewhere;
+  const plain = elsewhere || address === "play";
   if (plain) {
     app.servers[0].begin(first.frames);
     app.servers[0].from = first.from;
@@ -257,8 +259,9 @@ async function begin() {
     app.at = first.frames[Math.floor(first.frames.length / 3)].from;
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches && !elsewhere) play(true);
   }
-  update();
-  render();
+  const opened = enterDoor(address);
+  if (!elsewhere) { update(); render(); }
+  await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
   try {
     await simulator.start();
     await simulator.options();
@@ -266,11 +269,12 @@ async function begin() {
     app.problem = `The simulator does not start in this browser: ${error.message}`;
     return update();
   }
-  if (elsewhere) await enterDoor(address);
+  document.body.dataset.interactive = Math.round(performance.now()); // since the page was opened
+  await opened;
   if (plain && !app.wanted && !app.busy) await adopt(first.from);
   else if (!plain) await simulate();
+  update();
   document.body.dataset.ready = "yes";
-  document.body.dataset.interactive = Math.round(performance.now()); // since the page was opened
   if (plain && !elsewhere) seeds();
 }
 

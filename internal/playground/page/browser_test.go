@@ -162,14 +162,12 @@ func (r *reader) step(button string) {
 	}
 }
 
-// The page moves and has its figures before the simulator of the browser runs, and what it shows
-// then is what the simulator shows.
+// Free play and the book move, and have their figures, before the simulator of the browser runs, and
+// what they show then is what the simulator shows.
 func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
-	r := open(t, "")
+	r := open(t, "play")
 	r.want()
-	if !see[bool](r, `Number(document.body.dataset.moved) < Number(document.body.dataset.interactive)`) {
-		t.Error("nothing moves before the simulator runs")
-	}
+	r.movesFirst()
 	first := see[string](r, `JSON.stringify(JSON.parse(el("first").textContent).frames)`)
 	again, err := chromedp.Run(r.ctx, chromedp.Poll[string](`(async () => {
 		await simulator.open(1, [], [], 2000);
@@ -178,6 +176,35 @@ func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 	testkit.OK(t, err)
 	if first != again {
 		t.Error("the first frames are not those that the simulator has")
+	}
+	see[string](r, `(document.body.dataset.ready = "", location.hash = "")`)
+	r.do(chromedp.Reload())
+	r.ready()
+	if at := see[string](r, `location.hash`); at != "#book/opening.1" {
+		t.Errorf("an address without a state leads to %s", at)
+	}
+	if _, err := chromedp.Run(r.ctx,
+		chromedp.Poll[bool](`document.body.dataset.interactive > 0`)); err != nil {
+		t.Fatal(err)
+	}
+	r.movesFirst()
+	differ, err := chromedp.Run(r.ctx, chromedp.Poll[string](`(async () => {
+		const differ = [], { steps } = JSON.parse(el("first").textContent);
+		for (const { asked: a, answer } of steps)
+			if (JSON.stringify(await simulator.step(a.settings, a.prompts, a.decodes, a.context)) !== JSON.stringify(answer)) differ.push(a);
+		return steps.length + " steps differ in " + JSON.stringify(differ);
+	})()`))
+	testkit.OK(t, err)
+	if differ != "7 steps differ in []" {
+		t.Error(differ)
+	}
+}
+
+// movesFirst fails where nothing moved before the simulator answered.
+func (r *reader) movesFirst() {
+	r.t.Helper()
+	if !see[bool](r, `Number(document.body.dataset.moved) < Number(document.body.dataset.interactive)`) {
+		r.t.Error("nothing moves before the simulator runs")
 	}
 }
 

@@ -6,7 +6,7 @@ function connect() {
   const on = (id, event, does) => el(id).addEventListener(event, does);
   on("door", "click", () => { location.hash = planner.values.model ? planAddress() : "plan"; });
   on("book-door", "click", () => { location.hash = "book"; });
-  on("play-door", "click", () => { enterDoor(""); keepAddress(); update(); render(); });
+  on("play-door", "click", () => { enterDoor("play"); keepAddress(); update(); render(); });
   on("play", "click", () => play());
   on("step", "click", () => step(true));
   on("back", "click", () => step(false));

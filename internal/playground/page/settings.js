@@ -95,7 +95,8 @@ function phasesOf(state, options) {
     ({ until, settings: settingsOf({ ...state, values: { ...state.values, ...values } }, options) }));
 }
 
-// addressOf returns the state as the part of an address after #.
+// addressOf returns the state as the part of an address after #: "play" where nothing is changed, since an empty
+// address is the book's.
 function addressOf(state, options) {
   const pairs = settingsOf(state, options).map((s) => s.split(/=(.*)/s).slice(0, 2));
   if (state.beside) pairs.push(["beside", state.beside]);
@@ -103,13 +104,13 @@ function addressOf(state, options) {
   if (state.tour) pairs.push(["tour", state.tour]);
   if (state.machine) pairs.push(["machine", state.machine]);
   if (state.past.length) pairs.push(["past", state.past.map((p) => [p.until.toFixed(3), ...Object.entries(p.values).map((v) => v.join(":"))].join(",")).join(";")]);
-  return pairs.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&");
+  return pairs.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&") || "play";
 }
 
 // stateOf reads such an address. What has no control is kept as it is. The address of a stop of a tour alone
 // has the settings of that stop.
 function stateOf(address, options) {
-  const pairs = address.split("&").filter(Boolean).map((pair) => {
+  const pairs = address.split("&").filter((pair) => pair && pair !== "play").map((pair) => {
     const [key, raw = ""] = pair.split(/=(.*)/s);
     try { return [key, decodeURIComponent(raw)]; } catch { return [key, raw]; }
   });

@@ -3,7 +3,8 @@
 const simulator = (() => {
   const text = (id) => document.getElementById(id).textContent;
   const waiting = new Map();
-  let worker, next = 0;
+  let worker, begun, next = 0;
+  const begins = new Promise((resolve) => { begun = resolve; });
 
   async function start() {
     const url = URL.createObjectURL(new Blob([text("worker")], { type: "text/javascript" }));
@@ -17,12 +18,14 @@ const simulator = (() => {
     };
     const program = Uint8Array.from(atob(text("wasm").trim()), (c) => c.charCodeAt(0)).buffer;
     worker.postMessage(program, [program]);
+    begun();
   }
 
   function call(name, ...args) { return hear(undefined, name, ...args); }
 
-  // hear calls, and calls ran after each simulation.
-  function hear(ran, name, ...args) {
+  // hear calls, once the simulator was started, and calls ran after each simulation.
+  async function hear(ran, name, ...args) {
+    await begins;
     return new Promise((resolve, reject) => {
       waiting.set(++next, { resolve, reject, ran });
       worker.postMessage({ id: next, call: name, args });

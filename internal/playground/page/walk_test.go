@@ -52,7 +52,7 @@ func TestWalkThroughTheTours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a walk through the tours takes a minute")
 	}
-	r := open(t, "")
+	r := open(t, "play")
 	all := stops(r)
 	walk := slices.DeleteFunc(slices.Clone(all), func(s stop) bool {
 		return !strings.HasPrefix(s.Name, *walked)
@@ -298,7 +298,7 @@ func TestStepsLeadFromThePromptIntoTheAnswer(t *testing.T) {
 
 // docs/teaching.md lists every chapter of the book, and every tour with the link to its first stop.
 func TestTeachingPageListsChaptersAndTours(t *testing.T) {
-	r := open(t, "")
+	r := open(t, "play")
 	list := "| tour | first stop | stops |\n|---|---|---|\n"
 	all := stops(r)
 	for first := 0; first < len(all); {

@@ -322,8 +322,8 @@ const book = (() => {
       now.at += passed / lasts;
       if (now.at >= 1) { now.number += Math.floor(now.at); now.at %= 1; }
       draw();
-      document.body.dataset.moved ??= String(Math.round(performance.now()));
     }
+    if (ready && !still.matches) document.body.dataset.moved ??= String(Math.round(performance.now()));
     requestAnimationFrame(tick);
   }
 
@@ -369,7 +369,8 @@ const book = (() => {
     scrollTo(now.step);
   }
 
-  const isBook = (address) => address === "book" || address.startsWith("book/");
+  // isBook reports whether an address is the book's, as one without a state is.
+  const isBook = (address) => !address || address === "book" || address.startsWith("book/");
 
   // address keeps the state in the address, and read reads such an address: book/slow.3?readers=64.
   function address() {

@@ -53,6 +53,9 @@ const ledger = (() => {
     return list.length > 0;
   }
 
+  // knows takes up an answer that came with the page.
+  const knows = (asked, answer) => known.set(JSON.stringify(asked), answer);
+
   const missing = () => wanted.size > 0;
   const forget = () => wanted.clear();
 
@@ -70,5 +73,5 @@ const ledger = (() => {
     };
   }
 
-  return { step, result, overview, frames, get, settle, missing, forget, scene };
+  return { step, result, overview, frames, knows, get, settle, missing, forget, scene };
 })();

@@ -34,7 +34,8 @@ const opening = (() => {
     return {
       one: alone(1), two: alone(2), four: alone(4), eight: alone(8), sixteen: alone(16), prompt: alone(0, [512]), both: alone(1, [512]),
       run, course: ledger.overview(repairs[h.repair]), base: ledger.result(server), queue: ledger.overview(server), larger: ledger.result(repairs.batch),
-      here: ledger.step(hardware, { decodes: Math.max(1, Math.round(ledger.get(run)?.mean_decode_batch ?? 16)), context: 512 }),
+      // Asked for where it is used, since it depends on the run: the first acts show nothing of the run.
+      get here() { return ledger.step(hardware, { decodes: Math.max(1, Math.round(ledger.get(run)?.mean_decode_batch ?? 16)), context: 512 }); },
     };
   }
 
