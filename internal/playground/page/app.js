@@ -231,6 +231,7 @@ function hasten(by) {
 
 // enterDoor opens the door that an address leads to: the book, a plan, or free play.
 async function enterDoor(address) {
+  if (paper.isPaper(address)) return paper.show(address);
   const plans = isPlan(address), reads = book.isBook(address);
   if (plans) readQuestion(address);
   if (!reads && book.now.on) book.open(false);
@@ -245,7 +246,7 @@ async function begin() {
   const first = JSON.parse(el("first").textContent);
   app.options = first.options;
   for (const { asked, answer } of first.steps) ledger.knows(asked, answer);
-  const address = location.hash.slice(1), elsewhere = isPlan(address) || book.isBook(address);
+  const address = location.hash.slice(1), elsewhere = isPlan(address) || book.isBook(address) || paper.isPaper(address);
   app.state = stateOf(elsewhere ? "" : address, app.options);
   app.at = app.state.at;
   hasten(0);
@@ -271,6 +272,7 @@ async function begin() {
   }
   document.body.dataset.interactive = Math.round(performance.now()); // since the page was opened
   await opened;
+  if (paper.isPaper(address)) return;
   if (plain && !app.wanted && !app.busy) await adopt(first.from);
   else if (!plain) await simulate();
   update();

@@ -81,6 +81,35 @@ func TestOpeningSaysWhatIsSimulated(t *testing.T) {
 	}
 }
 
+// On paper each step of the book has a sheet with its picture and its words, and nothing of a slide
+// is cut off.
+func TestBookOnPaper(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the sheets take a minute")
+	}
+	r := open(t, "book")
+	steps := see[int](r, `chapters.flatMap(book.pages).length`)
+	for _, kind := range []string{"slides", "handout"} {
+		see[string](r, `(location.hash = "`+kind+`")`)
+		r.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(`body[data-sheets="yes"]`)))
+		type seen struct {
+			Sheets, Blank int
+			Cut, Gaps     []string
+		}
+		var got seen
+		text := see[string](r, `(() => {
+			const sheets = [...document.querySelectorAll("section")];
+			return JSON.stringify({ Sheets: sheets.length, Blank: sheets.filter((s) => ![...s.querySelectorAll("img")].some((i) => i.src.length > 5000)).length,
+				Cut: sheets.filter((s) => document.body.className === "slides" && s.scrollHeight > s.clientHeight).map((s) => s.innerText.slice(0, 80)),
+				Gaps: document.body.innerText.match(/.{0,30}(NaN|undefined|–|Infinity|\[object).{0,30}/g) });
+		})()`)
+		testkit.OK(t, json.Unmarshal([]byte(text), &got))
+		if got.Sheets != steps || got.Blank+len(got.Cut)+len(got.Gaps) > 0 {
+			t.Errorf("%s: of %d steps, %+v", kind, steps, got)
+		}
+	}
+}
+
 // walker reads a chapter.
 type walker struct {
 	*reader

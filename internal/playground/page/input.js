@@ -23,7 +23,9 @@ function connect() {
   });
   on("copy-command", "click", () => {
     const { main, beside } = scenarios();
-    offer("This scenario as a command", [main, beside].filter(Boolean).map(command).join("\n\n"));
+    const own = main.some((s) => /^hardware\.(bandwidth|memory|peak)=/.test(s));
+    offer("This scenario as a command", [main, beside].filter(Boolean).map(command).join("\n\n"),
+      own ? "The command line takes no hardware.bandwidth, .memory or .peak by --set: there, such a machine is a file of hardware." : "");
   });
   for (const i of [0, 1]) {
     on(`stage-${i}`, "pointermove", (e) => { if (e.pointerType === "mouse") point(e, i, false); });
@@ -39,7 +41,9 @@ function connect() {
   new ResizeObserver(render).observe(el("stages"));
   addEventListener("hashchange", () => {
     const address = location.hash.slice(1);
+    if (document.body.dataset.sheets) return location.reload();
     enterDoor(address);
+    if (paper.isPaper(address)) return;
     if (isPlan(address) || book.isBook(address)) return;
     app.state = stateOf(address, app.options);
     change(() => {});

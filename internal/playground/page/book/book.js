@@ -302,6 +302,24 @@ const book = (() => {
     book.seen = seen;
   }
 
+  // pictures draws what the stage shows, and the figure under it, once more on a stage apart, in the colours of paper.
+  function pictures(apart) {
+    const l = look(), own = page().draw ?? now.chapter.draw, s = stageOf(l), shots = [];
+    apart.className = "apart";
+    place().append(apart);
+    if (page().figure) { // two pictures stand beside each other
+      apart.style.width = `${parseFloat(apart.style.width) / 2 - 10}px`;
+      apart.style.setProperty("--size", `${parseFloat(apart.style.getPropertyValue("--size")) * 0.7}px`);
+    }
+    for (const does of [own ? (c) => own(c, l) : s && ((c) => machine(c, { at: 0.5, number: 0, still: true, ...s })), page().figure && ((c) => page().figure(c, l))]) {
+      const canvas = document.createElement("canvas");
+      apart.replaceChildren(canvas);
+      if (does) { does(canvas); shots.push(canvas.toDataURL()); }
+    }
+    apart.remove();
+    return shots;
+  }
+
   const under = (e) => {
     const { left, top } = el("machine").getBoundingClientRect(), x = e.clientX - left, y = e.clientY - top;
     const [name] = (where?.places.hot ?? []).find(([, rx, ry, w, h]) => x >= rx && x <= rx + w && y >= ry && y <= ry + h) ?? [];
@@ -396,6 +414,9 @@ const book = (() => {
     await read(text);
   }
 
+  // leave lets go of the page.
+  const leave = () => { now.on = false; removeEventListener("keydown", keys); };
+
   let notes;
 
   // lecture shows the stage whole, with large type; space leads on, and N opens the notes in a window of their own.
@@ -444,5 +465,5 @@ const book = (() => {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   }
 
-  return { start, open, isBook, enter, go, set, now, look, pages, choose, lecture, Say, get ready() { return ready && !asking; }, key };
+  return { start, open, isBook, enter, go, set, now, look, pages, choose, lecture, Say, get ready() { return ready && !asking; }, key, said, pictures, leave };
 })();
