@@ -218,7 +218,7 @@ const book = (() => {
       <div class="sticky"><div class="board-stage"><canvas id="machine" role="img" aria-label=${said(l)} onPointerDown=${press} onPointerMove=${hover} onPointerLeave=${() => heat("")}></canvas></div>
         <div class="board">${(page().board ?? []).map(([line, note]) => html`<p class="line"><span><${Say} text=${line} l=${l} /></span>${note && html`<small><${Say} text=${note} l=${l} /></small>`}</p>`)}</div>
         <div class="drawn" hidden=${!page().figure}><canvas id="drawn" role="img" aria-label=${page().figured ?? "A figure of this state"}></canvas></div>
-        <p class="caption" aria-live="polite">${now.lecture && (page().lead ? html`<${Say} text=${page().lead} l=${l} />` : page().title)}</p></div></div>`}`;
+        <div class="caption" aria-live="polite">${now.lecture && (page().lead ? html`<${Say} text=${page().lead} l=${l} />` : html`<${extras[page().kind]} c=${c} l=${l} />`)}</div></div></div>`}`;
   }
 
   // onStage is what the stage of a chapter that plays shows: what is said now, and what its buttons do.

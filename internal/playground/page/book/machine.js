@@ -168,7 +168,7 @@ const machine = (() => {
     head("Arithmetic", sentences.write(scene.peak, "FLOP/s"), fieldMiddle, "center");
     figure(sentences.write(m.weights, "B"), narrow ? "weights" : `weights, ${sentences.write(read.weights, "B")} read`, column.x, "left", of.weights);
     figure(scene.fits ? sentences.write(scene.ms, "ms") : "–", scene.name ?? (scene.readers > 1 ? `a step, ${scene.readers} tokens` : "a token"), middle, "center", of.ink);
-    figure(scene.fits ? sentences.write(scene.use, "%") : "–", narrow ? "in use" : "of the arithmetic in use", fieldMiddle, "center", of.arithmetic);
+    figure(scene.fits ? sentences.write(scene.use, "%") : "–", narrow || field.w < 10 * em ? "in use" : "of the arithmetic in use", fieldMiddle, "center", of.arithmetic);
     if (!scene.blur && pipe.w > 9 * em) pen.text(scene.pace ?? `${slower} × slower than life`, pipe.x + pipe.w, pipe.y + pipe.h + 1.6 * em, { colour: of.soft, align: "right", size: 1 });
     if (people) places.readers = readers(pen, scene, { x: box.x + box.w - people, y, w: people, h }, head, figure);
     grips(pen, scene, places, { readTop, bottom, kvTop, y });
