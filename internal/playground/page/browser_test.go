@@ -162,8 +162,8 @@ func (r *reader) step(button string) {
 	}
 }
 
-// Free play and the book move, and have their figures, before the simulator of the browser runs, and
-// what they show then is what the simulator shows.
+// Free play and the book move, and have their figures, before the simulator of the browser runs,
+// and what they show then is what the simulator shows.
 func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 	r := open(t, "play")
 	r.want()
@@ -203,7 +203,7 @@ func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 // movesFirst fails where nothing moved before the simulator answered.
 func (r *reader) movesFirst() {
 	r.t.Helper()
-	if !see[bool](r, `Number(document.body.dataset.moved) < Number(document.body.dataset.interactive)`) {
+	if !see[bool](r, `(({ moved, interactive }) => moved - interactive < 0)(document.body.dataset)`) {
 		r.t.Error("nothing moves before the simulator runs")
 	}
 }
