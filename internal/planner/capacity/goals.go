@@ -124,7 +124,7 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 		}
 		if h := s.Trials.File.Plan.Horizon; h != nil {
 			kinds, size := s.beside(ctx, a.Shapes)
-			if a.Horizon, err = overMonths(h, kinds, size); err != nil {
+			if a.Horizon, err = overMonths(h, s.Trials.File.Plan.Hours(), kinds, size); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@ type growing struct {
 	option   int
 	label    string
 	price    float64 // of a replica, for an hour
+	fixed    float64 // beside the replicas, for an hour
 	onDemand bool
 	// factors are multiples of the first month's load, ascending, and sizes the replicas that keep
 	// the SLO then, spares included.
@@ -27,9 +28,10 @@ type growing struct {
 
 // overMonths plans the months of a horizon. Each server is sized by simulations of whole fleets at
 // the load of the first month and of the last, and in between where the larger fleet has more
-// replicas than the smaller one.
-func overMonths(h *asked.Horizon, kinds []*growing, size func(factor float64) error) (
-	*answer.Horizon, error) {
+// replicas than the smaller one. The hours of a day are the loads of its hours, as shares of the
+// highest; nil where all are alike.
+func overMonths(h *asked.Horizon, hours []float64, kinds []*growing,
+	size func(factor float64) error) (*answer.Horizon, error) {
 	at := func(month int) float64 { return asked.Round(h.Factor(month, 1)) }
 	var between func(low, high int) error
 	between = func(low, high int) error {
@@ -50,6 +52,9 @@ func overMonths(h *asked.Horizon, kinds []*growing, size func(factor float64) er
 	}
 	last := h.Months - 1
 	err := size(at(0))
+	for share := 0.75; err == nil && len(hours) > 0 && share > slices.Min(hours); share -= 0.25 {
+		err = size(share)
+	}
 	if err == nil && h.Growth > 0 {
 		if err = size(at(last)); err == nil {
 			err = between(0, last)
@@ -73,7 +78,7 @@ func overMonths(h *asked.Horizon, kinds []*growing, size func(factor float64) er
 	if len(kinds) == 0 {
 		return a, nil
 	}
-	return a, schedule(h, kinds, a)
+	return a, schedule(h, hours, kinds, a)
 }
 
 // add notes the replicas for a load; 0 where there are too few. A larger load needs no fewer.
@@ -112,27 +117,42 @@ func (k *growing) replicas(factor float64) int {
 }
 
 // schedule finds what to rent, and what it costs to have begun so if the load grows otherwise.
-func schedule(h *asked.Horizon, kinds []*growing, a *answer.Horizon) error {
-	q := needsOf(h, kinds, 1)
+func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Horizon) error {
+	q := needsOf(h, hours, kinds, 1)
 	best, err := horizon.Cheapest(q)
 	if err != nil {
 		return err
 	}
 	a.Cost, a.Changes = best.Cost, best.Changes
+	plain := horizon.Question{Kinds: slices.Clone(q.Kinds), Change: q.Change}
+	for i := range plain.Kinds {
+		plain.Kinds[i].Terms = nil
+	}
+	uncommitted, err := horizon.Cheapest(&plain)
+	if err != nil {
+		return err
+	}
+	a.Uncommitted = uncommitted.Cost
 	for i, k := range kinds {
 		alone, err := horizon.Cheapest(&horizon.Question{Kinds: q.Kinds[i : i+1]})
 		if err != nil {
 			return err
 		}
-		a.Kinds = append(a.Kinds, answer.HorizonKind{Label: k.label, Replicas: q.Kinds[i].Needs,
-			Cost: alone.Cost})
+		kind := answer.HorizonKind{Label: k.label, Cost: alone.Cost}
+		for _, needs := range q.Kinds[i].Needs {
+			kind.Replicas = append(kind.Replicas, len(needs))
+		}
+		a.Kinds = append(a.Kinds, kind)
 	}
 	for _, r := range best.Rentals {
-		a.Rentals = append(a.Rentals, answer.Rental{Label: kinds[r.Kind].label,
-			Replicas: r.Replicas, Term: q.Kinds[r.Kind].Terms[r.Term].Months, From: r.From + 1,
-			To: r.To, Cost: r.Cost})
+		rental := answer.Rental{Label: kinds[r.Kind].label, Replicas: r.Replicas, Term: 1,
+			From: r.From + 1, To: r.To, Cost: r.Cost, Share: r.Share}
+		if r.Term != horizon.Uncommitted {
+			rental.Term = q.Kinds[r.Kind].Terms[r.Term].Months
+		}
+		a.Rentals = append(a.Rentals, rental)
 	}
-	if a.HalfRegret, err = best.Regret(needsOf(h, kinds, 0.5)); err != nil {
+	if a.HalfRegret, err = best.Regret(needsOf(h, hours, kinds, 0.5)); err != nil {
 		return err
 	}
 	for _, k := range kinds {
@@ -140,30 +160,50 @@ func schedule(h *asked.Horizon, kinds []*growing, a *answer.Horizon) error {
 			return nil
 		}
 	}
-	twice, err := best.Regret(needsOf(h, kinds, 2))
+	twice, err := best.Regret(needsOf(h, hours, kinds, 2))
 	a.TwiceRegret = &twice
 	return err
 }
 
 // needsOf is the question for a growth that is by times the expected one, for which no server is
 // too few.
-func needsOf(h *asked.Horizon, kinds []*growing, by float64) *horizon.Question {
+func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *horizon.Question {
 	q := &horizon.Question{Change: h.Change.Amount}
 	for _, k := range kinds {
-		monthly := k.price * asked.HoursOfMonth
-		kind := horizon.Kind{Name: k.label, Terms: []horizon.Term{{Months: 1, Monthly: monthly}}}
+		kind := horizon.Kind{Name: k.label, Monthly: k.price * asked.HoursOfMonth,
+			Fixed: k.fixed * asked.HoursOfMonth}
 		if k.onDemand {
 			for _, c := range h.Commitments {
 				kind.Terms = append(kind.Terms,
-					horizon.Term{Months: c.Months, Monthly: monthly * (1 - c.Saves)})
+					horizon.Term{Months: c.Months, Monthly: kind.Monthly * (1 - c.Saves)})
 			}
 		}
 		for m := range h.Months {
-			kind.Needs = append(kind.Needs, k.replicas(asked.Round(h.Factor(m, by))))
+			factor := asked.Round(h.Factor(m, by))
+			needs := horizon.Always(k.replicas(factor))
+			if k.onDemand && len(hours) > 0 {
+				k.byTheHour(needs, factor, hours)
+			}
+			kind.Needs = append(kind.Needs, needs)
 		}
 		q.Kinds = append(q.Kinds, kind)
 	}
 	return q
+}
+
+// byTheHour sets the share of the day in which each replica is needed. Each is there in the hours
+// that need it at their highest load, and in the hour before, in which it starts.
+func (k *growing) byTheHour(needs []float64, factor float64, hours []float64) {
+	clear(needs)
+	for i, load := range hours {
+		next := hours[(i+1)%len(hours)]
+		for n := range k.replicas(asked.Round(factor * max(load, next))) {
+			needs[n] += 1 / float64(len(hours))
+		}
+	}
+	for n := range needs {
+		needs[n] = min(1, needs[n])
+	}
 }
 
 // monthsKinds is how many servers a horizon is planned with.
@@ -183,7 +223,8 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 	var list []int
 	for _, k := range kinds {
 		o := s.options[k.option]
-		k.label, k.price, k.onDemand = s.label(k.option), o.Price, o.OnDemand()
+		k.label, k.onDemand = s.label(k.option), o.OnDemand()
+		k.price, k.fixed = o.Price, o.Surcharge
 		list = append(list, k.option)
 	}
 	slices.Sort(list) // in the order of the menu

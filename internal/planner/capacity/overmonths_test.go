@@ -3,6 +3,8 @@ package capacity
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -53,7 +55,7 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 	shapes, _, err := g.shapes(ctx)
 	testkit.OK(t, err)
 	kinds, size := g.beside(ctx, shapes)
-	h, err := overMonths(f.Plan.Horizon, kinds, size)
+	h, err := overMonths(f.Plan.Horizon, nil, kinds, size)
 	testkit.OK(t, err)
 	if n := h.Kinds[0].Replicas; n[0] >= n[11] || n[0] != s.size() {
 		t.Errorf("%d replicas for a load that grows, %d in the answer", n, s.size())
@@ -76,6 +78,52 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 				t.Errorf("%s: %d replicas in month %d keep the SLO of %g", k.Label, n, m, kept)
 			}
 		}
+	}
+}
+
+// By the hour, each hour of a wave has a fleet that keeps the SLO of that hour's highest load, in
+// simulations. It costs less than the fleet of the peak all day, and less again with a commitment.
+func TestFleetsOfHoursKeepTheSLO(t *testing.T) {
+	takeTurns(t)
+	wave := strings.Replace(monthsAsked, "12/s", "{pattern: wave, average: 90/s, swing: 0.6}", 1)
+	f, err := asked.Parse("plan.yaml", []byte(wave+"commitments: [{months: 12, saves: 0.3}]}"))
+	testkit.OK(t, err)
+	ctx := context.Background()
+	s, err := newSearch(ctx, f, testQueue(t), Options{})
+	testkit.OK(t, err)
+	g := &cheapestGoal{fleetGoal{s}}
+	testkit.OK(t, g.find(ctx))
+	shapes, _, err := g.shapes(ctx)
+	testkit.OK(t, err)
+	kinds, size := g.beside(ctx, shapes)
+	hours := f.Plan.Hours()
+	h, err := overMonths(f.Plan.Horizon, hours, slices.Clone(kinds), size)
+	testkit.OK(t, err)
+	all := float64(h.Months*h.Kinds[0].Replicas[0]) * kinds[0].price * asked.HoursOfMonth
+	if !(h.Cost < h.Uncommitted && h.Cost < 0.7*all && h.Uncommitted < all) {
+		t.Errorf("$%g, uncommitted $%g, $%g all day", h.Cost, h.Uncommitted, all)
+	}
+	k := kinds[0]
+	seen := map[int]bool{}
+	for _, load := range hours {
+		n := k.replicas(asked.Round(load))
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		other, err := g.again(ctx, detail.Input{Plan: func(p *asked.Plan) {
+			p.ScaleRate(load)
+		}}, []int{k.option})
+		testkit.OK(t, err)
+		o := other.options[0]
+		ok, kept, err := other.Keeps(ctx, o, n-s.Spare, o.Worst(), other.Seeds)
+		testkit.OK(t, err)
+		if !ok {
+			t.Errorf("%d replicas at %g of the peak keep the SLO of %g", n, load, kept)
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("fleets of %v for the hours", seen)
 	}
 }
 

@@ -1,15 +1,15 @@
-// Package horizon finds what to rent, and when, while a load grows month by month.
+// Package horizon finds what to rent, and when, while a load changes from month to month and within
+// a day.
 //
 // Months count from 0. In each month one kind of server answers all requests, with as many replicas
-// as it needs then; a kind that was left is not taken up again. A replica is rented for a term: for
-// one month at a time, or for longer at a lower price. A term that was begun is paid to its end,
-// also if that is after the last month.
+// as it needs then; a kind that was left is not taken up again. A replica is rented for a term: as
+// long as it is needed, or for some months at a lower price. A term that was begun is paid to its
+// end, also if that is after the last month.
 //
-// The schedule is the cheapest that there is. Since needs never become fewer, each replica of a
-// kind is needed from its first month until the kind is left, and is covered alone, by the shortest
-// path over terms from one month to the other. The choice of kinds is a shortest path over months,
-// kinds and the set of kinds that were left (Wagner and Whitin, "Dynamic Version of the Economic
-// Lot Size Model", Management Science, 1958, has the form for one product).
+// The schedule is the cheapest that there is. What a stay of a kind costs is the least cost of a
+// flow through its months (commit.go), which is exact. The choice of kinds is a shortest path over
+// months, kinds and the set of kinds that were left (Wagner and Whitin, "Dynamic Version of the
+// Economic Lot Size Model", Management Science, 1958, has the form for one product).
 package horizon
 
 import (
@@ -19,18 +19,28 @@ import (
 	"slices"
 )
 
-// Term is a way to rent a replica.
+// Term is a commitment to pay for a replica for some months, whether it is needed or not.
 type Term struct {
-	Months  int     // for which it is paid at least; 1 or more
+	Months  int     // 1 or more
 	Monthly float64 // the price of a replica for a month
 }
 
 // Kind is a kind of server.
 type Kind struct {
-	Name  string
-	Needs []int // replicas that keep the SLO, by month; never fewer than in the month before
+	Name string
+	// Needs are, by month, the shares of the month in which the first, the second and each further
+	// replica are needed to keep the SLO: in (0, 1], and descending.
+	Needs [][]float64
+	// Monthly is the price of a replica for a whole month without a commitment. A part of a month
+	// costs its share of that.
+	Monthly float64
+	// Fixed is what each month of this kind costs beside: a base of dearer replicas.
+	Fixed float64
 	Terms []Term
 }
+
+// Always returns the needs of a month for n replicas that are needed all the time.
+func Always(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // MostKinds bounds the kinds of a question: sets of them are enumerated.
 const MostKinds = 8
@@ -44,13 +54,17 @@ type Question struct {
 	Held []Rental
 }
 
-// Rental is replicas that are rented for one term after another.
+// Rental is replicas that are rented for one term after another, or while they are needed.
 type Rental struct {
-	Kind, Term int
+	Kind, Term int // Term is Uncommitted without a commitment
 	Replicas   int
 	From, To   int     // the first month, and the month after the last that is paid
 	Cost       float64 // of all of them, to the end
+	Share      float64 // of the time from the first month to the last that is paid
 }
+
+// Uncommitted is the term of replicas that are rented while they are needed.
+const Uncommitted = -1
 
 // Schedule is what to rent, and when.
 type Schedule struct {
@@ -71,11 +85,16 @@ func (q *Question) Check() error {
 			return fmt.Errorf("%s: needs of %d months, want %d and at least one", k.Name,
 				len(k.Needs), len(q.Kinds[0].Needs))
 		}
-		if !slices.IsSorted(k.Needs) || k.Needs[0] < 0 {
-			return fmt.Errorf("%s: needs %d become fewer", k.Name, k.Needs)
+		for m, shares := range k.Needs {
+			for i, share := range shares {
+				if !(share > 0 && share <= 1) || i > 0 && share > shares[i-1] {
+					return fmt.Errorf("%s: replicas needed in shares %g of month %d, want "+
+						"descending shares above 0 to 1", k.Name, shares, m)
+				}
+			}
 		}
-		if len(k.Terms) == 0 {
-			return fmt.Errorf("%s: has no term", k.Name)
+		if !(k.Monthly >= 0) {
+			return fmt.Errorf("%s: a price of %g a month", k.Name, k.Monthly)
 		}
 		for _, t := range k.Terms {
 			if t.Months < 1 || !(t.Monthly >= 0) {
@@ -101,9 +120,18 @@ func Cheapest(q *Question) (*Schedule, error) {
 		from  place
 	}
 	best := map[place]step{}
-	costs := make([]*covering, kinds)
+	costs := make([]*stays, kinds)
+	known := math.Inf(1) // what a schedule costs at most: with one kind
+	rest := make([]float64, months+1)
 	for k := range q.Kinds {
-		costs[k] = newCovering(q, k)
+		costs[k] = newStays(q, k)
+		known = min(known, costs[k].cost(0, months))
+	}
+	for m := months - 1; m >= 0; m-- {
+		rest[m] = math.Inf(1)
+		for _, c := range costs {
+			rest[m] = min(rest[m], rest[m+1]+c.least(m, m+1))
+		}
 	}
 	last := place{end: -1}
 	for end := 1; end <= months; end++ {
@@ -114,6 +142,9 @@ func Cheapest(q *Question) (*Schedule, error) {
 				}
 				here, found := step{cost: math.Inf(1)}, false
 				try := func(begin int, before float64, from place) {
+					if before+costs[kind].least(begin, end)+rest[end] > known*(1+1e-9) {
+						return
+					}
 					if c := before + costs[kind].cost(begin, end); c < here.cost {
 						here, found = step{c, begin, from}, true
 					}
@@ -148,7 +179,7 @@ func Cheapest(q *Question) (*Schedule, error) {
 		for m := at.begin; m < p.end; m++ {
 			s.Serving[m] = p.kind
 		}
-		s.Rentals = append(s.Rentals, costs[p.kind].rentals(at.begin, p.end)...)
+		s.Rentals = append(s.Rentals, costs[p.kind].stay(at.begin, p.end).rentals()...)
 		if at.begin == 0 {
 			break
 		}
@@ -162,111 +193,13 @@ func Cheapest(q *Question) (*Schedule, error) {
 	return s, nil
 }
 
-// covering rents the replicas of one kind.
-type covering struct {
-	kind  int
-	needs []int
-	terms []Term
-	held  []int // the month after the last of each held replica, the longest first
-	ends  map[int]*paths
-}
-
-// paths are the cheapest ways to cover one replica from any month to an end.
-type paths struct {
-	cost []float64 // by the first month; 0 at the end
-	term []int
-}
-
-func newCovering(q *Question, kind int) *covering {
-	c := &covering{kind: kind, needs: q.Kinds[kind].Needs, terms: q.Kinds[kind].Terms,
-		ends: map[int]*paths{}}
-	for _, r := range q.Held {
-		if r.Kind == kind {
-			for range r.Replicas {
-				c.held = append(c.held, r.To)
-			}
-		}
-	}
-	slices.SortFunc(c.held, func(a, b int) int { return cmp.Compare(b, a) })
-	return c
-}
-
-// to returns the ways to an end.
-func (c *covering) to(end int) *paths {
-	if p := c.ends[end]; p != nil {
-		return p
-	}
-	p := &paths{cost: make([]float64, end+1), term: make([]int, end)}
-	for m := end - 1; m >= 0; m-- {
-		p.cost[m] = math.Inf(1)
-		for i, t := range c.terms {
-			whole := float64(t.Months) * t.Monthly
-			if cost := whole + p.cost[min(end, m+t.Months)]; cost < p.cost[m] {
-				p.cost[m], p.term[m] = cost, i
-			}
-		}
-	}
-	c.ends[end] = p
-	return p
-}
-
-// replicas calls with with the month from which each replica of a stay is rented. A later beginning
-// never costs more, so that the held replicas that last longest are the ones that are needed first.
-func (c *covering) replicas(begin, end int, with func(from int)) {
-	month := begin
-	for i := range c.needs[end-1] {
-		for c.needs[month] <= i {
-			month++
-		}
-		from := month
-		if i < len(c.held) {
-			from = min(end, max(from, c.held[i]))
-		}
-		with(from)
-	}
-}
-
-// cost returns what a stay costs.
-func (c *covering) cost(begin, end int) float64 {
-	sum, p := 0.0, c.to(end)
-	c.replicas(begin, end, func(from int) { sum += p.cost[from] })
-	return sum
-}
-
-// rentals returns what a stay rents. Terms of one replica that follow each other are one rental.
-func (c *covering) rentals(begin, end int) []Rental {
-	var list []Rental
-	p := c.to(end)
-	add := func(r Rental) {
-		for i := range list {
-			if o := &list[i]; o.Term == r.Term && o.From == r.From && o.To == r.To {
-				o.Replicas, o.Cost = o.Replicas+1, o.Cost+r.Cost
-				return
-			}
-		}
-		list = append(list, r)
-	}
-	c.replicas(begin, end, func(from int) {
-		for m := from; m < end; {
-			r := Rental{Kind: c.kind, Term: p.term[m], Replicas: 1, From: m}
-			for m < end && p.term[m] == r.Term {
-				t := c.terms[r.Term]
-				m += t.Months
-				r.Cost += float64(t.Months) * t.Monthly
-			}
-			r.To = m
-			add(r)
-		}
-	})
-	return list
-}
-
 // Begun returns the rentals that a schedule begins with, until their first terms end: what cannot
 // be given back if the load turns out to be another.
 func (s *Schedule) Begun(kinds []Kind) []Rental {
 	var list []Rental
 	for _, r := range s.Rentals {
-		if t := kinds[r.Kind].Terms[r.Term]; r.From == 0 {
+		if r.From == 0 && r.Term != Uncommitted {
+			t := kinds[r.Kind].Terms[r.Term]
 			r.To, r.Cost = t.Months, float64(r.Replicas*t.Months)*t.Monthly
 			list = append(list, r)
 		}

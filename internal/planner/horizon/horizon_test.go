@@ -15,13 +15,22 @@ func drawn(t *rapid.T) *Question {
 	months := rapid.IntRange(1, 5).Draw(t, "months")
 	q := &Question{Change: float64(rapid.IntRange(0, 10).Draw(t, "change"))}
 	for k := range rapid.IntRange(1, 3).Draw(t, "kinds") {
-		kind := Kind{Name: fmt.Sprint(k)}
-		n := 0
+		kind := Kind{Name: fmt.Sprint(k),
+			Monthly: float64(rapid.IntRange(0, 12).Draw(t, "price")),
+			Fixed:   float64(rapid.IntRange(0, 1).Draw(t, "fixed"))}
 		for range months {
-			n += rapid.IntRange(0, 1).Draw(t, "more")
-			kind.Needs = append(kind.Needs, n)
+			needs := Always(rapid.IntRange(0, 1).Draw(t, "all day"))
+			for len(needs) < 3 && rapid.Bool().Draw(t, "more") {
+				share := 1.0
+				if len(needs) > 0 {
+					share = needs[len(needs)-1]
+				}
+				of := rapid.SampledFrom([]float64{0.25, 0.5, 1}).Draw(t, "of")
+				needs = append(needs, share*of)
+			}
+			kind.Needs = append(kind.Needs, needs)
 		}
-		for range rapid.IntRange(1, 2).Draw(t, "terms") {
+		for range rapid.IntRange(0, 2).Draw(t, "terms") {
 			kind.Terms = append(kind.Terms, Term{rapid.IntRange(1, 4).Draw(t, "length"),
 				float64(rapid.IntRange(0, 9).Draw(t, "monthly"))})
 		}
@@ -35,29 +44,34 @@ func drawn(t *rapid.T) *Question {
 }
 
 // exhaustive returns the least cost by trying every kind in every month, and every number of
-// replicas of every term, from the replicas that are there.
+// commitments of every term that can be begun there.
 func exhaustive(q *Question) float64 {
 	months := len(q.Kinds[0].Needs)
 	known := map[string]float64{}
 	var from func(month, serving, left int, ends [][]int) float64
-	// rent tries all ways to have the needed replicas of a kind in a month.
-	var rent func(month, kind, left int, ends [][]int) float64
-	rent = func(month, kind, left int, ends [][]int) float64 {
-		there := 0
+	// rent tries all numbers of commitments, from a term on; what they do not cover is rented while
+	// it is needed.
+	var rent func(month, kind, left, term int, ends [][]int) float64
+	rent = func(month, kind, left, term int, ends [][]int) float64 {
+		k, there := &q.Kinds[kind], 0
 		for _, e := range ends[kind] {
 			if e > month {
 				there++
 			}
 		}
-		if there >= q.Kinds[kind].Needs[month] {
-			return from(month+1, kind, left, ends)
+		needs := k.Fixed
+		for i, share := range k.Needs[month] {
+			if i >= there {
+				needs += share * k.Monthly
+			}
 		}
-		least := math.Inf(1)
-		for _, t := range q.Kinds[kind].Terms {
+		least := needs + from(month+1, kind, left, ends)
+		for i := term; i < len(k.Terms) && there < 3; i++ {
 			more := slices.Clone(ends)
-			more[kind] = append(slices.Clone(ends[kind]), month+t.Months)
+			more[kind] = append(slices.Clone(ends[kind]), month+k.Terms[i].Months)
 			slices.Sort(more[kind])
-			least = min(least, float64(t.Months)*t.Monthly+rent(month, kind, left, more))
+			least = min(least, float64(k.Terms[i].Months)*k.Terms[i].Monthly+
+				rent(month, kind, left, i, more))
 		}
 		return least
 	}
@@ -74,9 +88,9 @@ func exhaustive(q *Question) float64 {
 			switch {
 			case left>>kind&1 == 1:
 			case serving < 0 || serving == kind:
-				least = min(least, rent(month, kind, left, ends))
+				least = min(least, rent(month, kind, left, 0, ends))
 			default:
-				least = min(least, q.Change+rent(month, kind, left|1<<serving, ends))
+				least = min(least, q.Change+rent(month, kind, left|1<<serving, 0, ends))
 			}
 		}
 		known[key] = least
@@ -111,7 +125,7 @@ func TestSchedulesAreTheCheapest(t *testing.T) {
 					there += r.Replicas
 				}
 			}
-			if there < q.Kinds[kind].Needs[m] {
+			if there < len(q.Kinds[kind].Needs[m]) {
 				t.Fatalf("%d replicas in month %d: %+v", there, m, s)
 			}
 			if m > 0 && kind != s.Serving[m-1] {
@@ -128,22 +142,29 @@ func TestSchedulesAreTheCheapest(t *testing.T) {
 	})
 }
 
-// More kinds, terms and held replicas never cost more, and more needs never less.
+// More kinds, terms and held replicas never cost more, and larger needs, longer needs and higher
+// prices never less.
 func TestMoreChoiceCostsNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := drawn(t)
 		less := *q
 		less.Kinds = slices.Clone(q.Kinds)
 		k := &less.Kinds[0]
-		switch rapid.IntRange(0, 3).Draw(t, "without") {
+		switch rapid.IntRange(0, 4).Draw(t, "without") {
 		case 0:
 			less.Held = nil
 		case 1:
-			k.Terms = k.Terms[:1]
+			k.Terms = k.Terms[:len(k.Terms)/2]
 		case 2:
 			k.Needs = slices.Clone(k.Needs)
 			for m := range k.Needs {
-				k.Needs[m]++
+				k.Needs[m] = append([]float64{1}, k.Needs[m]...)
+			}
+		case 3:
+			k.Monthly++
+			k.Terms = slices.Clone(k.Terms)
+			for i := range k.Terms {
+				k.Terms[i].Monthly++
 			}
 		default:
 			if len(less.Kinds) > 1 {
@@ -162,18 +183,19 @@ func TestMoreChoiceCostsNoMore(t *testing.T) {
 
 // A question that has no answer is refused.
 func TestQuestionsAreChecked(t *testing.T) {
-	monthly := []Term{{1, 10}}
+	one := [][]float64{{1}}
 	for _, c := range []struct {
 		want  string
 		kinds []Kind
 	}{
 		{"0 kinds of servers", nil},
-		{"become fewer", []Kind{{"a", []int{2, 1}, monthly}}},
-		{"needs of 1 months, want 2", []Kind{{"a", []int{1, 2}, monthly},
-			{"b", []int{1}, monthly}}},
-		{"has no term", []Kind{{"a", []int{1}, nil}}},
-		{"a term of 0 months", []Kind{{"a", []int{1}, []Term{{0, 1}}}}},
-		{"for NaN a month", []Kind{{"a", []int{1}, []Term{{1, math.NaN()}}}}},
+		{"want descending shares", []Kind{{Name: "a", Needs: [][]float64{{0.5, 1}}}}},
+		{"want descending shares", []Kind{{Name: "a", Needs: [][]float64{{0}}}}},
+		{"needs of 1 months, want 2", []Kind{{Name: "a", Needs: [][]float64{{1}, {1}}},
+			{Name: "b", Needs: one}}},
+		{"a price of -1", []Kind{{Name: "a", Needs: one, Monthly: -1}}},
+		{"a term of 0 months", []Kind{{Name: "a", Needs: one, Terms: []Term{{0, 1}}}}},
+		{"for NaN a month", []Kind{{Name: "a", Needs: one, Terms: []Term{{1, math.NaN()}}}}},
 	} {
 		if _, err := Cheapest(&Question{Kinds: c.kinds}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
@@ -199,7 +221,7 @@ func TestRegretIsOfWhatWasNotKnown(t *testing.T) {
 		for k := range other.Kinds {
 			needs := slices.Clone(q.Kinds[k].Needs)
 			for m := 1; m < len(needs); m++ {
-				needs[m] = needs[m-1] + rapid.IntRange(0, 1).Draw(t, "more")
+				needs[m] = Always(rapid.IntRange(0, 3).Draw(t, "needed"))
 			}
 			other.Kinds[k].Needs = needs
 		}
@@ -209,11 +231,65 @@ func TestRegretIsOfWhatWasNotKnown(t *testing.T) {
 	})
 }
 
+// A schedule never costs more than all replicas that are ever needed under one commitment, or none.
+func TestMixedCommitmentsCostNoMoreThanOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawn(t)
+		q.Held = nil
+		s, err := Cheapest(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range q.Kinds {
+			most, needed := 0, k.Fixed*float64(len(k.Needs))
+			fixed := needed
+			for _, needs := range k.Needs {
+				most = max(most, len(needs))
+				for _, share := range needs {
+					needed += share * k.Monthly
+				}
+			}
+			least := needed
+			for _, term := range k.Terms {
+				times := math.Ceil(float64(len(k.Needs)) / float64(term.Months))
+				least = min(least, fixed+float64(most)*times*float64(term.Months)*term.Monthly)
+			}
+			if s.Cost > least+1e-9 {
+				t.Fatalf("%g, and one commitment of %s costs %g: %+v", s.Cost, k.Name, least, s)
+			}
+		}
+	})
+}
+
+// A thousand replicas of four kinds over five years take a second or so.
+func BenchmarkFiveYears(b *testing.B) {
+	q := &Question{}
+	for k := range 4 {
+		kind := Kind{Name: fmt.Sprint(k), Monthly: 100 + 10*float64(k),
+			Terms: []Term{{12, 75 + 8*float64(k)}, {36, 55 + 6*float64(k)}}}
+		for m := range 60 {
+			var needs []float64
+			for i := range 200 + 15*m {
+				needs = append(needs, 1-float64(24*i/(200+15*m))/24)
+			}
+			kind.Needs = append(kind.Needs, needs)
+		}
+		q.Kinds = append(q.Kinds, kind)
+	}
+	for b.Loop() {
+		if _, err := Cheapest(q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func ExampleCheapest() {
+	day := []float64{1, 1, 0.25} // the third replica is needed for six hours a day
 	s, _ := Cheapest(&Question{
 		Kinds: []Kind{
-			{"H100", []int{1, 1, 2, 2, 3, 4}, []Term{{1, 100}, {6, 60}}},
-			{"B200", []int{1, 1, 1, 1, 1, 2}, []Term{{1, 210}}},
+			{Name: "H100", Needs: [][]float64{day, day, day, day, Always(3), Always(4)},
+				Monthly: 100, Terms: []Term{{6, 60}}},
+			{Name: "B200", Needs: slices.Repeat([][]float64{Always(1)}, 6), Monthly: 500},
 		},
 		Change: 50,
 	})
@@ -223,9 +299,8 @@ func ExampleCheapest() {
 	}
 	fmt.Println(s.Cost, s.Serving)
 	// Output:
-	// months 0 to 5: kind 0, term 1, 1 × for 360
-	// months 2 to 7: kind 0, term 1, 1 × for 360
-	// months 4 to 5: kind 0, term 0, 1 × for 200
-	// months 5 to 5: kind 0, term 0, 1 × for 100
-	// 1020 [0 0 0 0 0 0]
+	// months 0 to 5: kind 0, term 0, 2 × for 720
+	// months 0 to 5: kind 0, term -1, 1 × for 300
+	// months 5 to 5: kind 0, term -1, 1 × for 100
+	// 1120 [0 0 0 0 0 0]
 }

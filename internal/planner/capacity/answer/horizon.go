@@ -21,6 +21,8 @@ type Horizon struct {
 	// Cost is the price of the whole horizon, changes included.
 	Cost    float64 `json:"dollars"`
 	Changes int     `json:"changes"`
+	// Uncommitted is what the cheapest schedule without commitments costs.
+	Uncommitted float64 `json:"dollars_without_commitments"`
 	// HalfRegret and TwiceRegret are what the rentals of the first month cost too much if the load
 	// grows half or twice as fast, beside a schedule that knew it. TwiceRegret is nil where a
 	// server is too few for twice the growth.
@@ -45,22 +47,28 @@ type Rental struct {
 	From     int     `json:"first_month"`
 	To       int     `json:"last_paid_month"`
 	Cost     float64 `json:"dollars"`
+	// Share is the part of the time that is paid: less than 1 by the hour.
+	Share float64 `json:"share_of_time"`
 }
 
-// words says what is rented: "2 replicas of 1 × b200 from month 5, by the month to month 9: $98".
+// words says what is rented: "2 replicas of 1 × b200 from month 5 to 9, by the month ($98)".
 func (r *Rental) words(a *Answer) string {
-	from := "now"
+	from := ""
 	if r.From > 1 {
-		from = fmt.Sprintf("from month %d", r.From)
+		from = fmt.Sprintf(" from month %d", r.From)
 	}
-	term := fmt.Sprintf("by the month to month %d", r.To)
+	term := fmt.Sprintf(" to month %d, by the month", r.To)
+	if r.Share < 1 {
+		term = fmt.Sprintf(" to month %d, by the hour for %s of the time", r.To,
+			units.Percent(r.Share))
+	}
 	if r.Term > 1 {
-		term = fmt.Sprintf("committed for %d months", r.Term)
+		term = fmt.Sprintf(", committed for %d months", r.Term)
 		if times := (r.To - r.From + 1) / r.Term; times > 1 {
-			term = fmt.Sprintf("committed for %d times %d months", times, r.Term)
+			term = fmt.Sprintf(", committed for %d times %d months", times, r.Term)
 		}
 	}
-	return fmt.Sprintf("%s of %s %s, %s: %s", units.Plural(r.Replicas, "replica"), r.Label, from,
+	return fmt.Sprintf("%s of %s%s%s (%s)", units.Plural(r.Replicas, "replica"), r.Label, from,
 		term, a.whole(r.Cost))
 }
 
@@ -82,20 +90,27 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 		return texts(head + ", no server of the menu keeps the SLO to the end: too few are " +
 			strings.Join(h.TooFew, ", ") + ".")
 	}
-	now, later := "", ""
+	list = texts(fmt.Sprintf("%s the least cost is %s, with one kind of server at a time.", head,
+		a.whole(h.Cost)))
+	begun, later := "Rent now: ", ""
 	for i := range h.Rentals {
-		r := &h.Rentals[i]
-		switch {
-		case r.From == 1 && now == "":
-			now = r.words(a)
+		switch r := &h.Rentals[i]; {
+		case r.From == 1 && i > 0:
+			begun += "; " + r.words(a)
 		case r.From == 1:
-			now += "; " + r.words(a)
+			begun += r.words(a)
 		case later == "":
-			later = " Then " + r.words(a) + "."
+			later = "Then " + r.words(a) + "."
 		}
 	}
-	list = texts(fmt.Sprintf("%s the least cost is %s, with one kind of server at a time. Rent "+
-		"%s.%s", head, a.whole(h.Cost), now, later))
+	list = append(list, texts(begun+".")...)
+	if later != "" {
+		list = append(list, texts(later)...)
+	}
+	if more := h.Uncommitted - h.Cost; more >= 0.5 {
+		list = append(list, texts(fmt.Sprintf("Without commitments it would cost %s more.",
+			a.whole(more)))...)
+	}
 	for _, k := range h.Kinds {
 		if more := k.Cost - h.Cost; more >= 0.5 && h.Changes > 0 || more >= 0.5 &&
 			k.Label != h.Rentals[0].Label {

@@ -26,7 +26,7 @@ func TestPagesOfAnswers(t *testing.T) {
 		PriceCurves: []PriceCurve{price("x", 6, 7, 8), price("y", 5, 7, 9)},
 		Pruned:      []Pruned{{"costs more", 3, "z"}},
 		Horizon: &Horizon{Months: 2, Kinds: []HorizonKind{{"x", []int{1, 2}, 9}},
-			Rentals: []Rental{{"x", 1, 1, 1, 2, 9}}, Cost: 9}}
+			Rentals: []Rental{{"x", 1, 1, 1, 2, 9, 1}}, Cost: 9}}
 	page := func(pictures int, want ...string) {
 		t.Helper()
 		var out bytes.Buffer

@@ -469,11 +469,15 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	says(t, plain(h.brief(a)), "Over 24 months with 8% more each month, no server", "too few are v")
 	h.Kinds = []HorizonKind{{"x", []int{1, 2}, 120}, {"y", []int{1, 1}, 150}}
 	h.TwiceRegret = new(float64)
-	h.Rentals, h.Cost = []Rental{{"x", 1, 12, 1, 24, 90}, {"x", 2, 1, 2, 3, 30}}, 120
+	h.Rentals, h.Cost = []Rental{{"x", 1, 12, 1, 24, 90, 1}, {"x", 2, 1, 2, 3, 30, 1}}, 120
 	says(t, plain(h.brief(a)), "the least cost is $120, with one kind of server at a time.",
 		"Only y would cost $30 more",
-		"Rent 1 replica of x now, committed for 2 times 12 months: $90.",
-		"Then 2 replicas of x from month 2, by the month to month 3: $30.", "half and with twice")
+		"Rent now: 1 replica of x, committed for 2 times 12 months ($90).",
+		"Then 2 replicas of x from month 2 to month 3, by the month ($30).", "half and with twice",
+		"no: Without commitments")
+	h.Uncommitted, h.Rentals[1].Share = 150, 0.4
+	says(t, plain(h.brief(a)), "Without commitments it would cost $30 more.",
+		"to month 3, by the hour for 40% of the time ($30).")
 	*h.TwiceRegret = 7
 	says(t, plain(h.brief(a)), "costs $0 too much if the load grows half as fast, and $7 if")
 	h.TwiceRegret = nil

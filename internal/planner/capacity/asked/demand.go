@@ -464,17 +464,6 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 	}
 }
 
-// longestPeriod returns the longest period of the waves of a workload; 0 without them.
-func longestPeriod(w *scenarios.Workload) scenarios.Span {
-	longest := scenarios.Span(0)
-	for _, r := range rates(w) {
-		if r.Pattern == "wave" {
-			longest = max(longest, cmp.Or(r.Period, Day))
-		}
-	}
-	return longest
-}
-
 // Scalable reports whether money is saved by giving such accelerators back, and whether their
 // number is for the plan to choose.
 func (o *Offer) Scalable() bool { return o.RentedOn() == onDemand }
@@ -482,13 +471,3 @@ func (o *Offer) Scalable() bool { return o.RentedOn() == onDemand }
 // WholeLoad bounds the requests of a load that fleets with scaling are judged by, unless the plan
 // allows for longer simulations.
 const WholeLoad = 2_000_000
-
-// onePeriod lets a wave end that does not end by itself.
-func (p *Plan) onePeriod(w *scenarios.Workload) {
-	if period := longestPeriod(w); p.Scaled() && period > 0 && w.Requests == 0 && w.Duration == 0 {
-		w.Duration = period
-	}
-}
-
-// Day is the period of a wave that names no period.
-const Day = scenarios.Span(24 * 3600 * sim.Second)

@@ -1,6 +1,7 @@
 package asked
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Goal says what a plan looks for.
@@ -246,6 +248,58 @@ func (h *Horizon) Factor(month int, by float64) float64 {
 
 // HoursOfMonth is the average length of a month in hours: a twelfth of 365.25 days.
 const HoursOfMonth = 8766.0 / 12
+
+// longestPeriod returns the longest period of the waves of a workload; 0 without them.
+func longestPeriod(w *scenarios.Workload) scenarios.Span {
+	longest := scenarios.Span(0)
+	for _, r := range rates(w) {
+		if r.Pattern == "wave" {
+			longest = max(longest, cmp.Or(r.Period, Day))
+		}
+	}
+	return longest
+}
+
+// Hours returns the highest load in each of 24 parts of the day, as a share of the highest of the
+// day. Where classes have waves of their own, it is the largest share of any class. It returns nil
+// unless the whole load follows waves of one period of half a day or more.
+func (p *Plan) Hours() []float64 {
+	const parts = 24
+	period := longestPeriod(&p.Workload)
+	if !p.Steady() || period < Day/2 {
+		return nil
+	}
+	hours := make([]float64, parts)
+	for _, r := range rates(&p.Workload) {
+		if highest(r) == 0 {
+			continue
+		}
+		if r.Pattern != "wave" || cmp.Or(r.Period, Day) != period {
+			return nil
+		}
+		for i := range hours {
+			// away is how far the part is from the peak, in parts: 0 if the peak is in it.
+			from := math.Mod(float64(i)-parts*float64(r.Peak)/float64(period), parts)
+			if from < 0 {
+				from += parts
+			}
+			away := min(from, max(0, parts-1-from))
+			share := (1 + r.Swing*math.Cos(2*math.Pi*away/parts)) / (1 + r.Swing)
+			hours[i] = max(hours[i], share)
+		}
+	}
+	return hours
+}
+
+// onePeriod lets a wave end that does not end by itself.
+func (p *Plan) onePeriod(w *scenarios.Workload) {
+	if period := longestPeriod(w); p.Scaled() && period > 0 && w.Requests == 0 && w.Duration == 0 {
+		w.Duration = period
+	}
+}
+
+// Day is the period of a wave that names no period.
+const Day = scenarios.Span(24 * 3600 * sim.Second)
 
 // check reports contradictions between a horizon and the rest of a plan.
 func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)) {
