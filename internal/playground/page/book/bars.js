@@ -25,7 +25,7 @@ function bars(canvas, title, rows, unit) {
     const parts = r.parts.map(([name, value, tone]) => {
       const w = value / most * room, wide = pen.wide(name, 1);
       piece(tone, x, top, w, high, r.on ? 1 : 0.6);
-      if (w > wide + em) {
+      if (w > wide + em && high > 1.5 * em) {
         pen.box(x + 0.3 * em, top + high / 2 - 0.7 * em, wide + 0.4 * em, 1.4 * em, of.paper, 0.9);
         pen.text(name, x + 0.5 * em, top + high / 2 + 0.35 * em, { colour: of.ink, size: 1 });
       }

@@ -3,7 +3,7 @@
 //   memory {capacity, weights, kv, reserved}, read {weights, kv, other} of a step: bytes; layers; fits
 //   bandwidth in B/s, peak in FLOP/s, ms of the step, use: the share of peak that it reaches, flows: the share of its
 //   time that bytes flow at this bandwidth; at: the share of the step that is over, number: which step it is
-//   readers: how many, prompt: whether the step reads a prompt; blur: steps are too fast to be seen one by one
+//   readers: how many, given: the tokens that each gets of a step, 1 unless told; prompt: whether the step reads a prompt; blur: steps are too fast to be seen one by one
 //   grips {weights, kv, pipe, readers}: handles that can be dragged there, hot: the one under the hand
 // All places come from bytes, seconds and shares. It returns what it drew, and where: the regions by name.
 "use strict";
@@ -167,7 +167,7 @@ const machine = (() => {
     head("Pipe", sentences.write(scene.bandwidth, "B/s"), middle, "center");
     head("Arithmetic", sentences.write(scene.peak, "FLOP/s"), fieldMiddle, "center");
     figure(sentences.write(m.weights, "B"), narrow ? "weights" : `weights, ${sentences.write(read.weights, "B")} read`, column.x, "left", of.weights);
-    figure(scene.fits ? sentences.write(scene.ms, "ms") : "–", scene.name ?? (scene.readers > 1 ? `a step, ${scene.readers} tokens` : "a token"), middle, "center", of.ink);
+    figure(scene.fits ? sentences.write(scene.ms, "ms") : "–", scene.name ?? (scene.readers > 1 ? `a step, ${sentences.write(scene.readers * (scene.given ?? 1), "n")} tokens` : "a token"), middle, "center", of.ink);
     figure(scene.fits ? sentences.write(scene.use, "%") : "–", narrow || field.w < 10 * em ? "in use" : "of the arithmetic in use", fieldMiddle, "center", of.arithmetic);
     if (!scene.blur && pipe.w > 9 * em) pen.text(scene.pace ?? `${slower} × slower than life`, pipe.x + pipe.w, pipe.y + pipe.h + 1.6 * em, { colour: of.soft, align: "right", size: 1 });
     if (people) places.readers = readers(pen, scene, { x: box.x + box.w - people, y, w: people, h }, head, figure);
@@ -192,7 +192,7 @@ const machine = (() => {
       if (fresh && size > 8) pen.box(x + r * 0.8, y - r * 1.1, r, r, of.weights, fresh);
     }
     head(scene.readers === 1 ? "Reader" : "Readers", "", box.x);
-    figure(sentences.write(scene.readers, "n"), scene.fits ? `${sentences.write(scene.readers / scene.ms * 1000, "n")}/s` : "no room", box.x, "left", scene.fits ? of.ink : of.alarm);
+    figure(sentences.write(scene.readers, "n"), scene.fits ? `${sentences.write(scene.readers * (scene.given ?? 1) / scene.ms * 1000, "n")}/s` : "no room", box.x, "left", scene.fits ? of.ink : of.alarm);
     return box;
   }
 
