@@ -52,7 +52,11 @@ func (flags *askFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	answer, err := ask.Ask(cmd.Context(), text, ask.Options{Server: flags.server, GPU: flags.gpu,
 		Load: flags.load, Vars: flags.vars, Set: flags.set})
-	if err == nil && flags.emit != "" {
+	switch {
+	case err != nil || flags.emit == "":
+	case answer.Scenario() == nil:
+		err = errors.New("--emit: the server does not start, so that there is no scenario of it")
+	default:
 		err = files.WriteBytes(flags.emit, answer.Scenario(), 0o666)
 	}
 	return show(cmd, flags.format, answer, err, (*ask.Answer).Blocks)

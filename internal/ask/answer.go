@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/ask/clients"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
@@ -26,6 +25,8 @@ type Answer struct {
 	Server     string   `json:"server_command"`
 	Understood []string `json:"understood,omitempty"`
 	Assumed    []string `json:"assumed,omitempty"`
+	// Unread says which lines look like results and were not read.
+	Unread []string `json:"unread,omitempty"`
 	// Figures are those of each run, the last run's last.
 	Figures []Figure `json:"figures"`
 	// Binds says what bounds the steps, Helps which setting would help, Doubts what does not fit.
@@ -57,7 +58,13 @@ type Figure struct {
 const Head = "# The scenario of llmsim ask."
 
 // Scenario returns the scenario of the last run with every default, which llmsim scenario runs.
-func (a *Answer) Scenario() []byte { return append([]byte(Head+"\n"), a.scenario...) }
+// It is empty for a server that does not start.
+func (a *Answer) Scenario() []byte {
+	if len(a.scenario) == 0 {
+		return nil
+	}
+	return append([]byte(Head+"\n"), a.scenario...)
+}
 
 // simulated is a run as it was simulated.
 type simulated struct {
@@ -85,7 +92,8 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 	if err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	a := &Answer{Server: p.Server, Understood: p.Understood, Questions: nearest(text)}
+	a := &Answer{Server: p.Server, Understood: p.Understood,
+		Unread: p.Unread, Questions: nearest(p.Prose)}
 	runs := p.Runs
 	if len(runs) == 0 {
 		runs = []observed.Run{{}}
@@ -107,7 +115,10 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 				o.Set)
 		}
 		if err := a.simulate(ctx, s); err != nil {
-			return nil, err
+			if !a.refused(p, s, err) {
+				return nil, err
+			}
+			return a, nil
 		}
 		name := ""
 		if len(runs) > 1 {
@@ -117,9 +128,14 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 		a.compare(name, s, &runs[i])
 	}
 	a.compareCache(p, s)
+	a.Setup, a.Load = s.result.Setup+poolsOf(&s.steps.Scenario, p), s.result.Load
 	a.Assumed = slices.Compact(slices.Concat(p.Assumed, p.Reading.Notes))
-	a.Setup, a.Load = s.result.Setup, s.result.Load
-	a.bind(s.result)
+	a.bind(p, s, cmp.Or(runs[len(runs)-1].Load.Prompt, 2))
+	if p.OutOfMemory > 0 {
+		a.Doubts = append(a.Doubts, "The log says that memory ran out, and by its plan the server "+
+			"fits: look at other processes on the GPU, at --gpu-memory-utilization, at the number "+
+			"of GPUs, and at the formats of weights and cache.")
+	}
 	if err := a.doubt(ctx, s, &runs[len(runs)-1]); err != nil {
 		return nil, err
 	}
@@ -148,127 +164,14 @@ func (a *Answer) simulate(ctx context.Context, s *simulated) error {
 	return err
 }
 
-// mostRequests bounds a simulation: longer runs say the same, but where a queue grows.
-const mostRequests = 2000
-
-// loadOf returns the load of a run as settings: that of its command, with the lengths that were
-// measured, or what the result says of it.
-func (p *Paste) loadOf(i int, run *observed.Run) ([]string, error) {
-	describe(run)
-	m := &run.Load
-	var l *clients.Load
-	switch {
-	case len(p.Loads) > 0 && len(p.Loads) == len(p.Runs):
-		l = p.Loads[i+max(0, len(p.Runs)-mostRuns)]
-	case len(p.Loads) > 0:
-		l = p.Loads[0]
-		if len(p.Loads) > 1 {
-			p.assume("%d loads and %d results: the first load is taken", len(p.Loads), len(p.Runs))
-		}
-	case m.Prompt > 0:
-		l = &clients.Load{Tool: "the result", Terms: map[string]string{}}
-		switch {
-		case m.Rate > 0:
-			l.Terms["rate"] = strconv.FormatFloat(m.Rate, 'f', -1, 64)
-		case m.Concurrency > 0:
-			l.Terms["concurrency"] = strconv.Itoa(m.Concurrency)
-		default:
-			p.assume("all requests arrive at once, as load generators send them without a rate " +
-				"or a concurrency; --load gives one, such as --load concurrency=64")
-		}
-		for side, spread := range map[string]float64{"input": m.Prompt * m.PromptSpread,
-			"output": m.Output * m.OutputSpread} {
-			if spread >= 1 {
-				l.Terms[side+"-std"] = fmt.Sprintf("%.0f", spread)
-			}
-		}
-		if m.Requests > 0 {
-			l.Terms["requests"] = strconv.Itoa(m.Requests)
-		}
-	default:
-		p.assume("one user, prompts of 1,000 tokens, answers of 200, as no load is given; --load " +
-			"gives one, such as --load concurrency=64,input=1000,output=200")
-		l = &clients.Load{Tool: "--load", Terms: map[string]string{"concurrency": "1",
-			"input": "1000", "output": "200", "requests": "20"}}
-	}
-	for _, side := range []struct {
-		term     string
-		measured float64
-	}{{"input", m.Prompt}, {"output", m.Output}} {
-		asked, _ := strconv.ParseFloat(l.Terms[side.term], 64)
-		prefix, _ := strconv.ParseFloat(l.Terms["prefix"], 64)
-		if side.term == "output" {
-			prefix = 0
-		}
-		length := math.Round(side.measured - prefix)
-		if length >= 1 && (asked == 0 || math.Abs(length/asked-1) > 0.1) {
-			l.Terms[side.term] = fmt.Sprintf("%.0f", length)
-			if asked > 0 && l.Terms[side.term+"-cv"] == "" {
-				delete(l.Terms, "ratio")
-				p.assume("the mean %s is %.0f tokens, as was measured, and not %.0f as asked for",
-					side.term, length, asked)
-			}
-		}
-	}
-	settings, err := l.Settings()
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range l.Notes {
-		p.assume("%s", note)
-	}
-	if l.Terms["input"] == "" || l.Terms["output"] == "" {
-		p.assume("lengths that the load does not say are those of a default scenario; --load " +
-			"gives them, such as --load concurrency=64,input=1000,output=200")
-	}
-	if n, err := strconv.ParseFloat(l.Terms["requests"], 64); err == nil && n > mostRequests {
-		settings = append(settings, fmt.Sprintf("workload.requests=%d", mostRequests))
-		p.assume("%d of the %.0f requests are simulated", mostRequests, n)
-	}
-	return settings, nil
-}
-
-func (p *Paste) assume(format string, args ...any) {
-	if words := fmt.Sprintf(format, args...); !slices.Contains(p.Assumed, words) {
-		p.Assumed = append(p.Assumed, words)
-	}
-}
-
-// describe gives a run that lists requests or steps their means.
-func describe(run *observed.Run) {
-	if n := float64(len(run.Steps)); n > 0 {
-		var decodes, context, seconds float64
-		for i := range run.Steps {
-			q := &run.Steps[i]
-			decodes, context = decodes+float64(q.Decodes), context+float64(q.DecodeKV)
-			seconds += q.Seconds
-		}
-		each := context / max(1, decodes)
-		run.Summary.TPOT = seconds / n
-		run.Load = observed.Load{Concurrency: int(decodes/n + 0.5), Output: 200,
-			Prompt: max(1, each-100), Requests: max(20, 3*int(decodes/n+0.5))}
-	}
-	if len(run.Requests) == 0 {
-		return
-	}
-	run.Load = (&observed.Observed{Runs: []observed.Run{*run}}).Traffic()
-	run.Load.Requests = len(run.Requests)
-	var ttft, e2e, ttfts, e2es float64
-	for i := range run.Requests {
-		if q := &run.Requests[i]; q.TTFT > 0 {
-			ttft, ttfts = ttft+q.TTFT, ttfts+1
-		}
-		if q := &run.Requests[i]; q.E2E > 0 {
-			e2e, e2es = e2e+q.E2E, e2es+1
-		}
-	}
-	run.Summary.TTFT, run.Summary.E2E = ttft/max(1, ttfts), e2e/max(1, e2es)
-}
-
 // compare adds the figures of a run. Where nothing is reported, the means are predicted.
 func (a *Answer) compare(name string, s *simulated, run *observed.Run) {
 	f := &run.Summary
-	none := *f == observed.Figures{}
+	requests := 0.0 // where nothing else is said of the speed
+	if *f == (observed.Figures{}) && run.Load.Seconds > 0 {
+		requests = float64(run.Load.Requests) / run.Load.Seconds
+	}
+	none := *f == observed.Figures{} && requests == 0
 	for _, one := range []struct {
 		metric, title string
 		reported      float64
@@ -282,6 +185,7 @@ func (a *Answer) compare(name string, s *simulated, run *observed.Run) {
 		{"p99_tpot_ms", "p99 TPOT", 1000 * f.TPOT99, false},
 		{"mean_e2el_ms", "mean E2E", 1000 * f.E2E, true},
 		{"output_throughput", "output tokens/s", f.OutputRate, true},
+		{"request_throughput", "requests/s", requests, false},
 	} {
 		if one.reported == 0 && !(none && one.always) {
 			continue
@@ -315,7 +219,8 @@ func (a *Answer) compareCache(p *Paste, s *simulated) {
 		name, title string
 		reported    float64
 		predicted   float64
-	}{{"kv_cache_tokens", "KV cache, tokens", p.CacheTokens, float64(plan.Tokens)},
+	}{{"weights_gib", "weights a GPU, GiB", p.WeightBytes / (1 << 30), plan.Weights / (1 << 30)},
+		{"kv_cache_tokens", "KV cache, tokens", p.CacheTokens, float64(plan.Tokens)},
 		{"kv_cache_gib", "KV cache a GPU, GiB", p.CacheBytes / (1 << 30),
 			plan.KV / (1 << 30)}} {
 		if one.reported == 0 {
@@ -325,24 +230,39 @@ func (a *Answer) compareCache(p *Paste, s *simulated) {
 			Predicted: one.predicted}
 		f.Verdict = fmt.Sprintf("%+.0f%%", 100*(f.Reported/f.Predicted-1))
 		if math.Abs(f.Reported/f.Predicted-1) > 0.15 && len(a.Doubts) == 0 {
-			a.Doubts = append(a.Doubts, fmt.Sprintf("The logged cache has %.2g times the "+
-				"predicted size: look at --gpu-memory-utilization (vLLM) or --mem-fraction-static "+
-				"(SGLang), at other processes on the GPU, at --max-model-len and "+
-				"--max-num-batched-tokens, and at the formats of weights and cache.",
-				f.Reported/f.Predicted))
+			a.Doubts = append(a.Doubts, fmt.Sprintf("The log says %.2g times the predicted %s: "+
+				"look at --gpu-memory-utilization (vLLM) or --mem-fraction-static (SGLang), at "+
+				"other processes on the GPU, at --max-model-len and --max-num-batched-tokens, and at the formats of weights and cache.",
+				f.Reported/f.Predicted, f.Title))
 		}
 		a.Figures = append(a.Figures, f)
 	}
 }
 
 // bind says which limit binds.
-func (a *Answer) bind(r *scenarios.Result) {
+func (a *Answer) bind(p *Paste, s *simulated, prompt float64) {
+	r := s.result
 	for _, words := range diagnosis.Of(r) {
 		for _, begin := range []string{"Prefill is", "Decode is", "The system", "Of the time"} {
+			if begin == "Prefill is" && prompt <= 1 {
+				continue // answers were timed alone
+			}
 			if strings.HasPrefix(words, begin) && len(a.Binds) < 3 {
 				a.Binds = append(a.Binds, words)
 			}
 		}
+	}
+	if wait, ttft := scenarios.MetricNamed("mean_queue_ms").Of(r),
+		scenarios.MetricNamed("mean_ttft_ms").Of(r); wait > 0.5*ttft && wait > 100 {
+		words := fmt.Sprintf("Of the mean TTFT of %s, requests wait %s before they are admitted "+
+			"to a batch", planner.Words(scenarios.MetricNamed("mean_ttft_ms").Unit, ttft),
+			planner.Words(scenarios.MetricNamed("mean_ttft_ms").Unit, wait))
+		limit, _ := strconv.Atoi(s.steps.Scenario.Batching.Params["max-sequences"])
+		if limit > 0 && r.PeakBatch >= limit {
+			words += fmt.Sprintf(": at most %d are in one (%s)", limit,
+				cmp.Or(p.Reading.Flags["batching.max-sequences"], "batching.max-sequences"))
+		}
+		a.Binds = append(a.Binds, words+".")
 	}
 	if r.Diagnosis.Load == scenarios.Overloaded {
 		a.Binds = append(a.Binds, "More arrives than is served: queues, and with them TTFT, grow "+

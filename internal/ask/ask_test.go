@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,6 +61,30 @@ func TestThreads(t *testing.T) {
 		"question_only.txt": {"A100 PCIe", "4/s", "", map[string]float64{"mean_ttft_ms": 0}},
 		"two_tables.txt":    {"L40S", "32", "", map[string]float64{"mean_tpot_ms": 31.4}},
 		"prose.txt":         {"2 × NVIDIA H100 PCIe", "16", "", nil},
+		"threads/01_vllm_queue.txt": {"H100 SXM", "128 users", "better than predicted",
+			map[string]float64{"mean_ttft_ms": 7610.22, "p99_tpot_ms": 33.08,
+				"output_throughput": 2067.38}},
+		"threads/02_sglang_pcie.txt": {"4 × NVIDIA A100 PCIe", "32 users", "KV cache",
+			map[string]float64{"mean_tpot_ms": 63.28, "mean_e2el_ms": 35458.1,
+				"kv_cache_tokens": 359870}},
+		"threads/03_llamabench_4090.txt": {"llama-3.1-8b (q4_k_m) on 1 × NVIDIA GeForce RTX 4090",
+			"outputs fixed(128)", "", map[string]float64{"output_throughput": 148.52,
+				"mean_tpot_ms": 1000 / 148.52}},
+		"threads/04_trtllm.txt": {"llama-3.1-8b (fp8) on 1 × NVIDIA H200", "246 users",
+			"roofline", map[string]float64{"mean_ttft_ms": 288.312, "mean_tpot_ms": 14.388,
+				"mean_e2el_ms": 15007.4421, "output_throughput": 16805.888}},
+		"threads/06_kv_log.txt": {"L40S", "16 users", "", map[string]float64{
+			"kv_cache_tokens": 99680, "kv_cache_gib": 15.21, "weights_gib": 22.8425,
+			"output_throughput": (402.1*10 + 398.6*10) / 20}},
+		"threads/07_pd.txt": {"pools: prefill × 1, decode × 1", "Poisson, 6/s", "eager",
+			map[string]float64{"p99_ttft_ms": 988.71, "mean_tpot_ms": 9.85}},
+		"threads/08_llmperf.txt": {"8 × NVIDIA H100", "16 users", "roofline",
+			map[string]float64{"median_ttft_ms": 260.19, "mean_tpot_ms": 22.04,
+				"output_throughput": 702.418}},
+		"threads/09_guidellm.txt": {"L40S", "3.4/s", "", map[string]float64{
+			"mean_ttft_ms": 71.9, "p99_tpot_ms": 15.4, "mean_e2el_ms": 3850}},
+		"threads/10_manifest.txt": {"2 × NVIDIA L40S", "48 users", "", map[string]float64{
+			"mean_ttft_ms": 512.3, "median_tpot_ms": 38.4, "output_throughput": 1166.02}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := ask(t, thread(t, name), Options{})
@@ -86,12 +109,20 @@ func TestThreads(t *testing.T) {
 				if f.unit == "" || f.Run != a.last {
 					continue
 				}
+				if !(f.Low < f.Predicted && f.Predicted < f.High) {
+					t.Errorf("%s is predicted as %g, in %g to %g", f.Name, f.Predicted, f.Low,
+						f.High)
+				}
 				if got := scenarios.MetricNamed(f.Name).Of(r); got != f.Predicted {
 					t.Errorf("%s is predicted as %g, and the scenario gives %g", f.Name,
 						f.Predicted, got)
 				}
 			}
-			if n := strings.Count(string(a.Blocks().Terminal(false)), "\n"); n > 40 {
+			if len(a.Binds) == 0 || len(a.Understood) == 0 && want.reported != nil &&
+				a.reported("mean_ttft_ms") > 0 {
+				t.Errorf("nothing is said of what binds, or of what was read: %+v", a)
+			}
+			if n := strings.Count(string(a.Blocks().Terminal(false)), "\n"); n > 45 {
 				t.Errorf("the answer has %d lines", n)
 			}
 			t.Logf("\n%s", a.Blocks().Terminal(false))
@@ -154,15 +185,26 @@ func TestWhatChangesNothing(t *testing.T) {
 	}
 }
 
+// pool makes a command one of a pool of a fleet.
+func pool(role string) string {
+	return ` --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_` + role + `"}'`
+}
+
 // What is missing is asked for, with its flag; what is no thread is refused.
 func TestWhatIsMissing(t *testing.T) {
 	const server = "vllm serve meta-llama/Llama-3.1-8B-Instruct"
 	for text, word := range map[string]string{
 		"": "empty", "a\x00b": "NUL", "\xff\xfe": "UTF-8", "hello on an H100": "--server",
-		server: "--gpu", "H100\n" + server + " --quantization nonsense-format": "nonsense-format",
-		strings.Repeat("a\n", mostLines+2):       "lines",
-		strings.Repeat("word ", 1<<15):           "bytes",
-		strings.Repeat("abcdefg\n", MostBytes/7): "MiB",
+		"\x1f\x8b\x00": "gzip", "hello": "--server 'vllm serve MODEL --tensor-parallel-size 2') " +
+			"and " +
+			"the accelerator (--gpu",
+		server: "--gpu", "H100\n" + server + "\n" + server + " --max-num-seqs 8": "2 commands",
+		"H100\n" + strings.Replace(server, "serve", "serve -tp 2", 1) + pool("producer") + "\n" +
+			server + " -tp 3" + pool("consumer"): "3",
+		"H100\n" + server + " --quantization nonsense-format": "nonsense-format",
+		strings.Repeat("a\n", mostLines+2):                    "lines",
+		strings.Repeat("word ", 1<<15):                        "bytes",
+		strings.Repeat("abcdefg\n", MostBytes/7):              "MiB",
 	} {
 		_, err := Ask(context.Background(), text, Options{})
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), word) {
@@ -173,7 +215,17 @@ func TestWhatIsMissing(t *testing.T) {
 
 // Reading ends soon, whatever is repeated.
 func TestHostileThreads(t *testing.T) {
-	for _, text := range []string{strings.Repeat("{\n", 40_000), strings.Repeat("[", MostBytes),
+	distinct := func(command string) string {
+		var b strings.Builder
+		for i := range 40_000 {
+			fmt.Fprintf(&b, command+"\n", i)
+		}
+		return b.String()
+	}
+	for _, text := range []string{distinct("vllm serve a/%d -tp 2"),
+		distinct("vllm bench serve --num-prompts %d"), distinct("apiVersion: %d\nx: 1\n"),
+		distinct("x: %d\n\n"), distinct("| %d | 2 | 3 |"), distinct("a: %d ms\n"),
+		strings.Repeat("{\n", 40_000), strings.Repeat("[", MostBytes),
 		strings.Repeat("vllm serve a --b\n", 40_000), strings.Repeat("x=1\n", 40_000),
 		strings.Repeat("vllm bench serve --b\n", 40_000), strings.Repeat("H100 a100 `x`\n", 40_000),
 		strings.Repeat("Serving Benchmark Result\nMean TTFT (ms): 1\n", 20_000)} {
@@ -219,7 +271,6 @@ func TestTopicsAreHeadings(t *testing.T) {
 	}
 }
 
-// Whatever a thread contains, reading it ends, without a panic.
 // What stands behind a command in its line is no part of it, and names the accelerator.
 func TestWordsBehindACommandAreNotRead(t *testing.T) {
 	for _, command := range []string{"vllm serve Qwen/Qwen3-8B", "trtllm-serve Qwen/Qwen3-8B",
@@ -234,16 +285,15 @@ func TestWordsBehindACommandAreNotRead(t *testing.T) {
 	}
 }
 
+// Whatever a thread contains, reading it ends, without a panic.
 // Most time goes into making inputs smaller: -fuzzminimizetime 1x has it run 400 times a second.
 func FuzzRead(f *testing.F) {
-	entries, err := os.ReadDir("testdata")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, entry := range entries {
-		if data, err := os.ReadFile(filepath.Join("testdata", entry.Name())); err == nil {
-			f.Add(string(data))
-		}
+	names, err := filepath.Glob("testdata/*.txt")
+	testkit.OK(f, err)
+	threads, err := filepath.Glob("testdata/threads/*.txt")
+	testkit.OK(f, err)
+	for _, name := range append(names, threads...) {
+		f.Add(string(testkit.Read(f, name)))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<16 {

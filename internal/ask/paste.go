@@ -4,21 +4,22 @@ package ask
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/ask/clients"
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/models"
 )
 
 // Bounds of a thread. A long one has some hundred lines; a trace has a line for each request.
@@ -28,6 +29,7 @@ const (
 	mostLine  = 1 << 16
 	mostRuns  = 3
 
+	mostCommands = 100 // of servers, and of loads
 	mostAssigned = 200 // variables, and the lines of a command
 )
 
@@ -50,46 +52,47 @@ type Paste struct {
 	// CacheTokens and CacheBytes are the size of the KV cache that the engine logged.
 	CacheTokens float64
 	CacheBytes  float64
+	// WeightBytes are the bytes of weights that a GPU loaded.
+	WeightBytes float64
+	// OutOfMemory is above 0 where a line says that the engine ran out of memory.
+	OutOfMemory float64
+	// Prose are the lines that are neither commands nor results, and the commands.
+	Prose string
 	// Understood and Assumed are sentences.
 	Understood, Assumed []string
+
+	// Unread says which lines look like results and were not read.
+	Unread []string
 
 	// assigned are the lines of the thread that set variables, and given the variables of --var.
 	assigned string
 	given    map[string]string
-	text     string
+	lines    []pasted
+	measured observed.Server // what results say of it
+	// lacks is what a prediction needs and neither the text nor an option gives.
+	lacks []string
 	forms
 }
 
-// forms are what the parts of a thread look like.
-type forms struct {
-	// engine and generator begin commands, set assigns a variable, lead begins a line that is a
-	// command as a whole, python comes before a module.
-	engine, generator, set, lead, python *regexp.Regexp
-	// count is a number of accelerators, word a word of a name.
-	count, word *regexp.Regexp
+// pasted is a line of the text: as it was cleaned, and its number there, from 1.
+type pasted struct {
+	text   string
+	number int
+	// fence says that the line begins or ends a block of code, and read that something was taken of
+	// the line.
+	fence, read bool
 }
 
-func newForms() forms {
-	var list []string
-	for _, start := range clients.Names() {
-		list = append(list, strings.ReplaceAll(regexp.QuoteMeta(start), " ", " +"))
-	}
-	return forms{
-		engine: regexp.MustCompile(`\bvllm serve\b|\bvllm\.entrypoints\.\S*api_server\b|` +
-			`\bsglang\.launch_server\b|\bsglang serve\b|\btrtllm-serve\b|` +
-			`\bvllm/vllm-openai\S*|\blmsysorg/sglang\S*`),
-		generator: regexp.MustCompile(`(?:^|[\s/])(?:` + strings.Join(list, "|") + `)(?:\s|$)`),
-		set:       regexp.MustCompile(`^(?:export +)?[A-Za-z_]\w*=\S*$`),
-		lead: regexp.MustCompile(`^(?:[A-Za-z_]\w*=\S*|sudo|docker|podman|nohup|exec|srun|` +
-			`numactl|python3?|uv|time|env|bash|/\S*)(?: |$)`),
-		python: regexp.MustCompile(`\bpython3? (?:-m )?\S*$`),
-		count:  regexp.MustCompile(`\b\d{1,4} ?[x×*] ?`),
-		word:   regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9-]*`),
-	}
-}
+// long reports whether a line can only be JSON.
+func (l *pasted) long() bool { return len(l.text) > mostLine }
 
-func (f *forms) isCommand(line string) bool {
-	return f.engine.MatchString(line) || f.generator.MatchString(line)
+// text returns the lines.
+func (p *Paste) text() string {
+	var b strings.Builder
+	for i := range p.lines {
+		b.WriteString(p.lines[i].text + "\n")
+	}
+	return b.String()
 }
 
 // Read finds what a thread says.
@@ -102,13 +105,26 @@ func Read(text string, o Options) (*Paste, error) {
 	if p.given, err = launch.Variables(o.Vars); err != nil {
 		return nil, fmt.Errorf("--var: %w", err)
 	}
-	lines := p.clean(text)
-	p.text = strings.Join(lines, "\n")
-	servers, loads, prose := p.commands(lines)
-	if err := p.results(text); err != nil {
-		return nil, err
+	p.clean(text)
+	blobs := p.blobs()
+	manifest := p.manifest(regexp.MustCompile(`^(?:apiVersion|services):`),
+		func(string) bool { return true })
+	servers, loads, prose := p.commands()
+	if n := max(len(servers), len(loads)); n > mostCommands {
+		return nil, fmt.Errorf("the text has more than %d commands of servers or of load "+
+			"generators: paste those of one thread", mostCommands)
 	}
-	if err := p.server(servers, o.Server); err != nil {
+	if len(servers) == 0 && manifest == "" && o.Server == "" {
+		manifest = p.manifest(regexp.MustCompile(`^[a-z][\w-]*:`), func(text string) bool {
+			_, err := launch.Read(text)
+			return err == nil
+		})
+	}
+	p.results(blobs)
+	if p.Server = o.Server; p.Server == "" && manifest == "" && len(servers) == 0 {
+		p.named(&p.measured)
+	}
+	if err := p.server(servers, manifest, o.Server); err != nil {
 		return nil, err
 	}
 	if err := p.load(loads, o.Load); err != nil {
@@ -118,7 +134,29 @@ func Read(text string, o Options) (*Paste, error) {
 		return nil, err
 	}
 	p.logged()
-	return p, nil
+	p.unread()
+	p.Prose = strings.Join(slices.Concat(servers, loads), "\n")
+	for i := range p.lines {
+		if !p.lines[i].read {
+			p.Prose += "\n" + p.lines[i].text
+		}
+	}
+	return p, p.missing()
+}
+
+// missing returns an error that asks for all that is missing at once, and says what was found.
+func (p *Paste) missing() error {
+	if len(p.lacks) == 0 {
+		return nil
+	}
+	words := "the text lacks " + strings.Join(p.lacks, " and ")
+	if len(p.Understood) > 0 {
+		words += ". Read: " + strings.Join(p.Understood, "; ")
+	}
+	if len(p.Unread) > 0 {
+		words += ". Not read: " + strings.Join(p.Unread[:min(len(p.Unread), mostItems)], "; ")
+	}
+	return errors.New(words)
 }
 
 // check refuses what is no thread.
@@ -127,6 +165,9 @@ func check(text string) error {
 	case len(text) > MostBytes:
 		return fmt.Errorf("the text has more than %d MiB: paste the commands, the table and the "+
 			"log lines alone, and read traces with llmsim twin observe", MostBytes>>20)
+	case strings.HasPrefix(text, "\x1f\x8b"):
+		return errors.New("the text is packed with gzip: unpack it, or read the file with llmsim " +
+			"twin observe")
 	case strings.IndexByte(text, 0) >= 0:
 		return fmt.Errorf("the text has a NUL byte at %d: it is binary; want text",
 			strings.IndexByte(text, 0))
@@ -147,339 +188,194 @@ func check(text string) error {
 	return nil
 }
 
-// clean returns the lines without quoting, prompts of shells, fences and colours.
-func (f *forms) clean(text string) []string {
-	colours := regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
-	quote := regexp.MustCompile(`^(?:> ?)+`)
-	prompt := regexp.MustCompile(`^(?:\([\w.-]+\) *)?(?:[\w.@~:/-]*[$#%]|PS [^>]*>) +`)
-	fence := regexp.MustCompile("^ *(?:```|~~~)[a-zA-Z]* *$")
-	spans := regexp.MustCompile("`[^`]+`")
-	var list []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(colours.ReplaceAllString(line, ""), " \t\r\n")
-		line = quote.ReplaceAllString(line, "")
-		if fence.MatchString(line) {
+// results reads tables, logs, JSON and traces.
+func (p *Paste) results(blobs [][]int) {
+	var lines []string
+	for i := range p.lines {
+		line := p.lines[i].text
+		if p.lines[i].read || p.lines[i].long() {
 			line = ""
 		}
-		for _, span := range spans.FindAllString(line, 20) {
-			if command := strings.Trim(span, "`"); f.isCommand(command) {
-				list = append(list, command)
-				line = strings.Replace(line, span, "", 1)
-			}
-		}
-		trimmed := strings.TrimLeft(line, " ")
-		if bare := prompt.ReplaceAllString(trimmed, ""); bare != trimmed && f.isCommand(bare) {
-			line = bare
-		}
-		list = append(list, line)
+		lines = append(lines, line)
 	}
-	return list
+	for _, part := range formats.Parts(lines) {
+		p.take(part.Format, part.Lines)
+	}
+	for _, blob := range blobs {
+		p.take("", blob)
+	}
+	// The last run is the one that is doubted and helped: lines of logs say less than results.
+	slices.SortStableFunc(p.Runs, func(a, b observed.Run) int {
+		return cmp.Compare(min(1, len(b.Steps)+len(b.Intervals)),
+			min(1, len(a.Steps)+len(a.Intervals)))
+	})
 }
 
-// commands returns the commands that start engines and load generators, each in one line, and the
-// lines of neither.
-func (p *Paste) commands(lines []string) (servers, loads, prose []string) {
-	starts, sends := p.engine, p.generator
-	var assigned []string
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
-		parts := []string{strings.TrimSuffix(line, `\`)}
-		for i+1 < len(lines) {
-			next := strings.TrimSpace(lines[i+1])
-			goesOn := strings.HasSuffix(line, `\`) ||
-				strings.HasPrefix(next, "--") && p.isCommand(strings.Join(parts, " "))
-			if !goesOn || next == "" || len(parts) > mostAssigned {
-				break
-			}
-			i++
-			line = next
-			parts = append(parts, strings.TrimSuffix(next, `\`))
-		}
-		line = strings.Join(parts, " ")
-		isLoad := sends.MatchString(line)
-		if !isLoad && !starts.MatchString(line) || isLoad && !strings.Contains(line, " -") {
-			if p.set.MatchString(line) && len(assigned) < mostAssigned {
-				assigned = append(assigned, line+"\n")
-			}
-			prose = append(prose, line)
-			continue
-		}
-		form := starts
-		if isLoad {
-			form = sends
-		}
-		words, tail := p.bare(line, form)
-		prose = append(prose, tail)
-		switch {
-		case isLoad && strings.Contains(words, "--"):
-			loads = append(loads, words)
-		case !isLoad && (len(strings.Fields(words)) > 2 || strings.Contains(words, "/")):
-			servers = append(servers, words)
-		}
+// take reads lines of a format, or the lines of JSON.
+func (p *Paste) take(format string, lines []int) {
+	var text strings.Builder
+	for _, i := range lines {
+		text.WriteString(p.lines[i].text + "\n")
+		p.lines[i].read = true
 	}
-	p.assigned = strings.Join(assigned, "")
-	return servers, loads, prose
-}
-
-// bare takes a command out of the sentence around it, and returns the rest.
-func (f *forms) bare(line string, form *regexp.Regexp) (command, rest string) {
-	at := form.FindStringIndex(line)
-	begin := at[0]
-	for begin < at[1] && strings.ContainsAny(line[begin:begin+1], " /\t") {
-		begin++
-	}
-	whole := begin == 0 || f.lead.MatchString(line)
-	if whole {
-		begin = 0
-	} else if python := f.python.FindStringIndex(line[:begin]); python != nil {
-		begin = python[0]
-	}
-	command = line[begin:]
-	for _, at := range wordsOf(command)[1:] {
-		word := command[at[0]:at[1]]
-		before := strings.Fields(command[:at[0]])
-		value := strings.HasPrefix(before[len(before)-1], "-") // of the flag before it: -fa on
-		stop := !value && slices.Contains([]string{"on", "and", "with", "but", "for", "then", "in",
-			"at", "which", "gives", "from", "--", "-", "–", "—", "=>", "->"}, word)
-		if stop || strings.HasPrefix(word, "#") || strings.HasPrefix(word, "(") {
-			return strings.TrimSpace(command[:at[0]]), line[:begin] + " " + command[at[0]:]
-		}
-		ends := ",.;:)"
-		if whole {
-			ends = ","
-		}
-		if trimmed := strings.TrimRight(word, ends); trimmed != word {
-			return command[:at[0]+len(trimmed)], line[:begin] + " " + command[at[1]:]
-		}
-	}
-	if whole {
-		return command, ""
-	}
-	return command, line[:begin]
-}
-
-// wordsOf returns where the words of a command begin and end; a blank within quotes ends no word.
-func wordsOf(command string) (list [][2]int) {
-	quote, begin := byte(0), -1
-	for i := 0; i < len(command); i++ {
-		switch c := command[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == ' ' || c == '\t':
-			if begin >= 0 {
-				list = append(list, [2]int{begin, i})
-			}
-			begin = -1
-			continue
-		case c == '\'' || c == '"':
-			quote = c
-		}
-		if begin < 0 {
-			begin = i
-		}
-	}
-	if begin >= 0 {
-		list = append(list, [2]int{begin, len(command)})
-	}
-	return list
-}
-
-// server reads the command that starts the engine, the one that is given before those of the text.
-func (p *Paste) server(found []string, given string) error {
-	manifest := regexp.MustCompile(`(?m)^(?:apiVersion|services):`)
-	switch {
-	case given != "":
-		p.Server = given
-	case manifest.MatchString(p.text):
-		p.Server = p.text[manifest.FindStringIndex(p.text)[0]:]
-	case len(found) > 0:
-		p.Server = found[0]
-		found = slices.Compact(slices.Clone(found))
-		if len(found) > 1 {
-			p.Assumed = append(p.Assumed, fmt.Sprintf("the first of %d server commands is "+
-				"answered; --server gives another", len(found)))
-		}
-	case p.Server == "":
-		return errors.New("found no command that starts a server, and no result that names a " +
-			"model: give one with --server, such as --server 'vllm serve MODEL " +
-			"--tensor-parallel-size 2'")
-	}
-	reading, err := launch.ReadFileOrText(p.assigned+p.Server, p.given)
+	where := p.numbers(lines)
+	o, err := formats.Parse("text", []byte(text.String()), formats.Options{Format: format})
 	if err != nil {
-		return fmt.Errorf("the server's command: %w", err)
-	}
-	p.Reading = reading
-	return nil
-}
-
-// load reads the commands of load generators, or the load that is given.
-func (p *Paste) load(found []string, given string) error {
-	if given != "" {
-		l, err := clients.Parse(given)
-		if err != nil {
-			return fmt.Errorf("--load: %w", err)
+		words := strings.TrimPrefix(err.Error(), "text: ")
+		if strings.Contains(words, "no known format") {
+			words += "; known are results of vllm bench, sglang.bench_serving, GuideLLM, AIPerf, " +
+				"inference-perf, trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI"
 		}
-		p.Loads = []*clients.Load{l}
-		return nil
+		p.Unread = append(p.Unread, where+": "+words)
+		return
 	}
-	for _, command := range found {
-		list, err := clients.Find(p.assigned+command, p.given)
-		if err != nil {
-			return fmt.Errorf("the load generator's command: %w", err)
-		}
-		p.Loads = append(p.Loads, list...)
-	}
-	list, err := clients.FindPerf(p.text)
-	p.Loads = append(p.Loads, list...)
-	return err
-}
-
-// results reads tables, logs, JSON and traces.
-func (p *Paste) results(original string) error {
-	take := func(format, text string) error {
-		o, err := formats.Parse("the text", []byte(text), formats.Options{Format: format})
-		if err != nil {
-			return err
-		}
-		p.Runs = append(p.Runs, o.Runs...)
-		if s := o.Server; p.Server == "" && s.Model != "" {
-			command := map[string]string{"sglang": "sglang serve --model-path",
-				"trtllm": "trtllm-serve serve"}[s.Engine]
-			flag := map[string]string{"sglang": "--tp-size", "trtllm": "--tp_size"}[s.Engine]
-			if command == "" {
-				command, flag = "vllm serve", "--tensor-parallel-size"
+	for i := range o.Runs {
+		if r := &o.Runs[i]; r.Name == "text" {
+			r.Name = "result"
+			if len(r.Steps)+len(r.Intervals) > 0 {
+				r.Name = "log"
 			}
-			p.Server = fmt.Sprintf("%s %s %s %d", command, s.Model, flag, max(1, s.Tensor))
-		}
-		p.Understood = append(p.Understood, o.Sources[0].Format+": "+o.Sources[0].Found)
-		return nil
-	}
-	for _, f := range []struct{ format, word, also string }{
-		{"printed-table", "Serving Benchmark Result", ""},
-		{"llama-bench", "t/s", "| "}, {"sglang-decode-log", "Decode batch", "gen throughput"},
-	} {
-		if !strings.Contains(p.text, f.word) || !strings.Contains(p.text, f.also) {
-			continue
-		}
-		if err := take(f.format, p.text); err != nil {
-			return err
 		}
 	}
-	for _, blob := range blobs(p.text) {
-		if err := take("", blob); err != nil && !strings.Contains(err.Error(), "no known format") {
-			return err
+	found := fmt.Sprintf("%s: %s (%s)", where, o.Sources[0].Found, o.Sources[0].Format)
+	p.Runs = append(p.Runs, o.Runs...)
+	switch {
+	case len(o.Runs) > 0:
+		p.Understood = append(p.Understood, found)
+	case o.Sources[0].Format == "metrics":
+		p.Unread = append(p.Unread, found+": counters say how fast a server is by what they grow: "+
+			"read two pages, one later, with llmsim twin observe")
+	default:
+		p.Unread = append(p.Unread, strings.Join(append([]string{found +
+			", from which no figure follows"}, o.Sources[0].Notes...), "; "))
+	}
+	for _, note := range o.Sources[0].Notes {
+		if len(o.Runs) > 0 && len(o.Runs[0].Steps)+len(o.Runs[0].Intervals) == 0 {
+			p.assume("%s", note) // those of logs are for a fit
 		}
 	}
-	if len(p.Runs) == 0 && strings.Contains(original, "completionTokens") {
-		return take("langfuse", original[strings.Index(original, "id,"):])
+	if p.CacheTokens == 0 {
+		p.CacheTokens = float64(o.Server.CacheTokens)
 	}
-	return nil
+	if p.measured.Model == "" {
+		p.measured = o.Server
+	}
 }
 
-// blobs returns the JSON values that begin a line; values on successive lines are one blob.
-func blobs(text string) (list []string) {
-	data := []byte(text)
-	tries := 0
-	for at := 0; at < len(data) && tries < 200; {
-		end := len(data)
-		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
-			end = at + n + 1
+// named takes the server from a result that names its model.
+func (p *Paste) named(s *observed.Server) {
+	if s.Model == "" {
+		return
+	}
+	if s.Engine == "llama.cpp" {
+		p.gguf(s)
+		return
+	}
+	command := map[string]string{"sglang": "sglang serve --model-path %s --tp-size %d",
+		"trtllm": "trtllm-serve serve %s --tp_size %d"}[s.Engine]
+	p.Server = fmt.Sprintf(cmp.Or(command, "vllm serve %s --tensor-parallel-size %d"), s.Model,
+		max(1, s.Tensor))
+	p.assume("no command starts the server: it is taken as %s, since a result names the model; "+
+		"--server gives another", p.Server)
+}
+
+// gguf takes the server from llama-bench's table, which names the kind of a model, its size and
+// format, and the number of its parameters.
+func (p *Paste) gguf(s *observed.Server) {
+	flags := map[string]string{}
+	for _, pair := range strings.Split(s.Flags, ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		flags[key] = value
+	}
+	number, unit, _ := strings.Cut(flags["params"], " ")
+	params, _ := strconv.ParseFloat(number, 64)
+	params *= map[string]float64{"B": 1e9, "M": 1e6}[unit]
+	kind, rest, _ := strings.Cut(s.Model, " ")
+	family := strings.TrimSuffix(strings.Map(func(r rune) rune {
+		if r == '-' {
+			return -1
 		}
-		if c := data[at]; c != '{' && c != '[' {
-			at = end
+		return r
+	}, strings.ToLower(kind)), "moe")
+	catalog, err := models.Load()
+	if err != nil || params == 0 {
+		return
+	}
+	var found *models.Architecture
+	for _, a := range catalog.All() {
+		total := float64(a.Parameters().Total())
+		same := strings.HasPrefix(strings.ReplaceAll(a.Name, "-", ""), family)
+		if same && math.Abs(total/params-1) < 0.005 {
+			found = a
+		}
+	}
+	if found == nil {
+		p.lacks = append(p.lacks, fmt.Sprintf("the published name of the model that llama-bench "+
+			"calls %q, of %s parameters (--server 'llama-server -m NAME-8B.Q4_K_M.gguf')",
+			s.Model, flags["params"]))
+		return
+	}
+	format := regexp.MustCompile(`\b(?:I?Q\d\w*|BF16|F16|F32|MXFP4)\b`).FindString(rest)
+	for words, letter := range map[string]string{"Medium": "_M", "Small": "_S", "Large": "_L"} {
+		if strings.Contains(rest, "- "+words) {
+			format += letter
+		}
+	}
+	p.Server = "llama-server -m " + found.Name + "." + cmp.Or(format, "F16") + ".gguf"
+	p.assume("the model %q with %s parameters is read as %s", s.Model, flags["params"],
+		found.Name)
+	if layers, err := strconv.Atoi(flags["ngl"]); err == nil && layers < found.Layers() {
+		p.assume("%d of %d layers were on the GPU (ngl): all are simulated there", layers,
+			found.Layers())
+	}
+}
+
+// blobs returns the lines of the JSON values that begin a line; values on successive lines are one
+// blob.
+func (p *Paste) blobs() (list [][]int) {
+	var data []byte
+	var starts []int
+	for i := range p.lines {
+		starts = append(starts, len(data))
+		data = append(append(data, p.lines[i].text...), '\n')
+	}
+	// Python writes Infinity and NaN, which JSON does not have: only ends are looked for here.
+	for from, to := range map[string]string{"Infinity": "0       ", "NaN": "0  "} {
+		data = bytes.ReplaceAll(data, []byte(from), []byte(to))
+	}
+	tries := 0
+	for i := 0; i < len(p.lines) && tries < 200; i++ {
+		line := strings.TrimSpace(p.lines[i].text)
+		if line == "" || line[0] != '{' && line[0] != '[' {
 			continue
 		}
 		tries++
-		decoder := json.NewDecoder(bytes.NewReader(data[at:]))
-		done := int64(0)
+		decoder := json.NewDecoder(bytes.NewReader(data[starts[i]:]))
+		end := 0
 		for {
 			var value json.RawMessage
 			if decoder.Decode(&value) != nil || value[0] != '{' && value[0] != '[' {
 				break
 			}
-			done = decoder.InputOffset()
+			end = starts[i] + int(decoder.InputOffset())
 		}
-		if done == 0 {
-			at = end
+		if end == 0 {
 			continue
 		}
-		list = append(list, string(data[at:at+int(done)]))
-		at += int(done)
+		var blob []int
+		for ; i < len(p.lines) && starts[i] < end; i++ {
+			blob = append(blob, i)
+			p.lines[i].read = true
+		}
+		i--
+		list = append(list, blob)
 	}
 	return list
 }
 
-// accelerator finds the accelerators that the text names.
-func (p *Paste) accelerator(prose []string, given string) error {
-	if slices.ContainsFunc(p.Reading.Settings, func(s string) bool {
-		return strings.HasPrefix(s, "hardware=") || strings.HasPrefix(s, "hardware.accelerator=")
-	}) && given == "" {
-		return nil
-	}
-	catalog, err := hardware.Load()
-	if err != nil {
-		return err
-	}
-	if given != "" {
-		a, err := catalog.Accelerator(given)
-		p.GPU = a.Name
-		return err
-	}
-	byName, names := map[string]string{}, map[string]int{}
-	for i := range catalog.Accelerators {
-		a := &catalog.Accelerators[i]
-		for _, name := range append(a.Aliases[:len(a.Aliases):len(a.Aliases)], a.Name) {
-			if a.Kind != "cpu" {
-				byName[name] = a.Name
-			}
-		}
-	}
-	for _, line := range prose {
-		for name := range p.named(byName, line) {
-			names[name]++
-		}
-	}
-	if len(names) == 0 {
-		return errors.New("found no accelerator: name it with --gpu, such as --gpu h100-sxm " +
-			"(llmsim list hardware)")
-	}
-	list := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
-		if names[a] != names[b] {
-			return names[b] - names[a]
-		}
-		return strings.Compare(a, b)
-	})
-	p.GPU = list[0]
-	if len(list) > 1 {
-		p.Assumed = append(p.Assumed, fmt.Sprintf("of the accelerators %s, the server runs on %s; "+
-			"--gpu names another", strings.Join(list, ", "), list[0]))
-	}
-	return nil
-}
-
-// named returns the accelerators of a line, given their names by all names.
-func (f *forms) named(names map[string]string, line string) map[string]bool {
-	found := map[string]bool{}
-	words := f.word.FindAllString(f.count.ReplaceAllString(line, " "), 400)
-	for i := 0; i < len(words); i++ {
-		for n := min(4, len(words)-i); n > 0; n-- {
-			name := strings.ToLower(strings.Join(words[i:i+n], "-"))
-			short := len(name) <= 4 && (words[i] != strings.ToUpper(words[i]) ||
-				strings.Trim(name, "0123456789") == "")
-			if called := names[name]; called != "" && !short {
-				found[called] = true
-				i += n - 1
-				break
-			}
-		}
-	}
-	return found
-}
-
-// logged finds the size of the KV cache in lines of logs.
+// logged finds the sizes of the KV cache and of the weights in lines of logs.
 func (p *Paste) logged() {
+	var found []int
 	for _, f := range []struct {
 		form  string
 		to    *float64
@@ -487,11 +383,35 @@ func (p *Paste) logged() {
 	}{
 		{`GPU KV cache size: ([\d,]{1,20}) tokens`, &p.CacheTokens, 1},
 		{`max_total_num_tokens=(\d{1,16})`, &p.CacheTokens, 1},
+		{`KV Cache is allocated.*#tokens: (\d{1,16})`, &p.CacheTokens, 1},
+		{`max tokens in paged KV cache \(?(\d{1,16})`, &p.CacheTokens, 1},
 		{`Available KV cache memory: ([\d.]{1,12}) GiB`, &p.CacheBytes, 1 << 30},
+		{`Model loading took ([\d.]{1,12}) Gi?B`, &p.WeightBytes, 1 << 30},
+		{`Maximum concurrency for [\d,]+ tokens per request: ([\d.]{1,12})x`, new(float64), 1},
+		{`(?:CUDA|HIP) out of memory. Tried to allocate ([\d.]+)`, &p.OutOfMemory, 1},
+		{`Of the allocated memory ([\d.]+)`, new(float64), 1},
+		{`the available KV cache memory \(([\d.]+)`, &p.OutOfMemory, 1},
 	} {
-		if m := regexp.MustCompile(f.form).FindStringSubmatch(p.text); m != nil && *f.to == 0 {
-			v, _ := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
-			*f.to = v * f.scale
+		form := regexp.MustCompile(f.form)
+		for i := range p.lines {
+			if p.lines[i].long() {
+				continue
+			}
+			m := form.FindStringSubmatch(p.lines[i].text)
+			if m == nil {
+				continue
+			}
+			p.lines[i].read = true
+			found = append(found, i)
+			if v, _ := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64); *f.to == 0 {
+				*f.to = v * f.scale
+			}
 		}
 	}
+	if len(found) == 0 {
+		return
+	}
+	slices.Sort(found)
+	p.Understood = append(p.Understood, p.numbers(slices.Compact(found))+
+		": what the engine logged of its memory")
 }

@@ -90,7 +90,8 @@ func (a *Answer) doubt(ctx context.Context, s *simulated, run *observed.Run) err
 		if strings.HasPrefix(g.Verdict, "in ") || ratio > 1/slow && ratio < slow {
 			continue
 		}
-		words := fmt.Sprintf("The %s is %.2g times as predicted", g.Title, g.Reported/g.Predicted)
+		words := fmt.Sprintf("Reported %s: %.2g times the prediction", g.Title,
+			g.Reported/g.Predicted)
 		if of.name == "mean_tpot_ms" {
 			words = fmt.Sprintf("Measured %.2g times its roofline: %s for each token, where "+
 				"memory and arithmetic at their peaks take %s", f.TPOT/b.roof,
@@ -132,7 +133,7 @@ func (a *Answer) doubtBatch() {
 	}
 	if ratio := reported / predicted; reported > 0 && (ratio > 1.5 || ratio < 1/1.5) {
 		a.Doubts = append(a.Doubts, fmt.Sprintf("The reported rate times the reported TPOT say "+
-			"that %.3g requests decoded at once, where %.3g are predicted: a limit on the batch "+
+			"that %.4g requests decoded at once, where %.4g are predicted: a limit on the batch "+
 			"(--max-num-seqs, the client's concurrency, the KV cache) or the load is another.",
 			reported, predicted))
 	}

@@ -15,6 +15,17 @@ func (a *Answer) Blocks() (p doc.Blocks) {
 	for _, words := range a.Understood {
 		p.Item("read " + words)
 	}
+	for i, words := range a.Unread {
+		if i == mostItems {
+			p.Item(fmt.Sprintf("and %d more places (--format json)", len(a.Unread)-mostItems))
+			break
+		}
+		p.Item("looks like results and was not read: " + words)
+	}
+	if len(a.Unread) > 0 {
+		p.Item("what was not read can be given as lines such as Mean TTFT (ms): 150, Mean TPOT " +
+			"(ms): 20, Output token throughput (tok/s): 900")
+	}
 	for i, words := range a.Assumed {
 		if i == mostItems {
 			p.Item(fmt.Sprintf("and %d more notes (--format json)", len(a.Assumed)-mostItems))
@@ -26,25 +37,35 @@ func (a *Answer) Blocks() (p doc.Blocks) {
 	header := []string{"", "reported", "predicted", "80% of cases", ""}
 	var rows [][]string
 	figures, left := a.Figures, 0
-	if len(figures) > mostRows {
-		left = len(figures) - mostRows
-		figures = figures[left:]
+	if len(figures) > mostRows { // of the runs before the last, means suffice
+		figures = slices.DeleteFunc(slices.Clone(figures), func(f Figure) bool {
+			return f.Run != a.last && f.Run != "" && !slices.Contains([]string{"mean_ttft_ms",
+				"mean_tpot_ms", "output_throughput"}, f.Name)
+		})
+		left = len(a.Figures) - len(figures)
 	}
+	run := ""
 	for _, f := range figures {
+		if f.Run != run {
+			run = f.Run
+			if run != "" {
+				rows = append(rows, []string{run + ":", "", "", "", ""})
+			}
+		}
 		span := ""
 		if f.High > 0 {
 			span = f.words(f.Low) + " to " + f.words(f.High)
 		}
 		title := f.Title
 		if f.Run != "" {
-			title = f.Run + ": " + title
+			title = " " + title
 		}
 		rows = append(rows, []string{title, f.words(f.Reported), f.words(f.Predicted), span,
 			f.Verdict})
 	}
 	p.Table(header, rows, 0, 4)
 	if left > 0 {
-		p.Line(fmt.Sprintf(" %d figures of earlier runs are in --format json", left))
+		p.Line(fmt.Sprintf(" %d more figures of earlier runs are in --format json", left))
 	}
 	p.Gap()
 	for _, words := range a.Binds {
@@ -68,54 +89,70 @@ const (
 	mostRows  = 10
 )
 
-// topic is a heading of a page of docs, with words of threads that ask for it.
-type topic struct{ page, heading, words string }
+// topic is a heading of a page of docs, with words of threads that ask for it: one of the sure ones
+// suffices, or two of the others.
+type topic struct{ page, heading, sure, words string }
 
 func topics() []topic {
 	const questions, situations = "questions.md", "situations.md"
 	return []topic{
-		{situations, "FP8 brings hardly anything at TP 8", "fp8 quantized quantization"},
-		{situations, "TTFT falls when answers get longer", "shorter longer answers"},
-		{situations, "SGLang's KV cache is larger than vLLM's", "kv cache max_total_num_tokens"},
-		{situations, "Experts by TP or by EP", "experts expert moe ep"},
-		{situations, "Tensor parallelism over PCIe", "pcie nvlink p2p tp tensor"},
-		{situations, "Prefix hits are few behind a load balancer", "prefix hit balancer router"},
-		{situations, "Preemptions", "preempted preemption preemptions recompute"},
-		{situations, "The server refuses a long context", "oom max_model_len context memory long"},
-		{situations, "Drafts under load", "speculative drafts eagle mtp spec"},
-		{situations, "Prefill and decode apart are slower", "prefill decode disaggregated pd"},
-		{situations, "--max-num-seqs", "seqs queue waiting batch"},
-		{situations, "CPU offload", "offload cpu lmcache"},
-		{questions, "What if traffic doubles?", "traffic doubles growth"},
-		{questions, "How many GPUs do 200 users need?", "many users"},
-		{questions, "What if prompts get four times longer, with RAG?", "rag documents"},
-		{questions, "Is FP8 worth it?", "fp8 worth"},
-		{questions, "Which vendor for a 70B chat?", "mi300x mi325x amd rocm vendor"},
-		{questions, "How many GPUs does gpt-oss-120b need?", "oss 120b"},
-		{questions, "A trace whose prompts share beginnings?", "prefix hit shared caching"},
-		{questions, "DeepSeek-V3: prefill and decode together or apart?",
-			"deepseek disaggregated pd apart"},
+		{situations, "FP8 brings hardly anything at TP 8", "", "fp8 quantized quantization tp"},
+		{situations, "TTFT falls when answers get longer", "", "shorter longer answers"},
+		{situations, "SGLang's KV cache is larger than vLLM's", "max_total_num_tokens",
+			"kv cache size"},
+		{situations, "Experts by TP or by EP", "", "experts expert moe ep"},
+		{situations, "Tensor parallelism over PCIe", "pcie p2p", "nvlink tp tensor"},
+		{situations, "Prefix hits are few behind a load balancer", "",
+			"prefix hit hits balancer router"},
+		{situations, "Preemptions", "preempted preemption preemptions", "recompute"},
+		{situations, "The server refuses a long context", "oom outofmemoryerror",
+			"max_model_len context memory long"},
+		{situations, "Drafts under load", "speculative eagle eagle3 mtp", "drafts draft spec"},
+		{situations, "Prefill and decode apart are slower",
+			"disaggregated disaggregation nixl nixlconnector", "prefill decode pd"},
+		{situations, "--max-num-seqs", "", "seqs queue waiting batch users"},
+		{situations, "CPU offload", "offload lmcache", "cpu"},
+		{questions, "What if traffic doubles?", "", "traffic doubles growth double"},
+		{questions, "How many GPUs do 200 users need?", "", "many users gpus enough replicas"},
+		{questions, "What if prompts get four times longer, with RAG?", "rag",
+			"documents longer prompts"},
+		{questions, "Is FP8 worth it?", "", "fp8 worth"},
+		{questions, "Which vendor for a 70B chat?", "mi300x mi325x mi355x rocm", "amd vendor"},
+		{questions, "How many GPUs does gpt-oss-120b need?", "", "gpt oss 120b"},
+		{questions, "A trace whose prompts share beginnings?", "", "prefix shared trace caching"},
+		{questions, "Spot or reserved?", "spot preemptible", "reserved"},
+		{questions, "What does a job with a deadline cost?", "deadline", "batch job offline"},
+		{questions, "Two models, one stock?", "", "two models stock"},
+		{questions, "And 20,000 requests a second?", "classification classifier", "label"},
+		{questions, "A small model first?", "cascade", "small escalate"},
+		{questions, "Does it pay to start and stop replicas?", "autoscaling autoscaler hpa keda",
+			"scale replicas stop"},
+		{questions, "What do I buy for these traces?", "", "buy trace traces"},
+		{questions, "DeepSeek-V3: prefill and decode together or apart?", "",
+			"deepseek v3 disaggregated pd apart prefill"},
 	}
 }
 
-// nearest returns up to two headings, of which the thread has two words, or one for a question.
+// nearest returns up to two headings, those of which the thread has most words.
 func nearest(text string) (list []string) {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
 	})
+	count := func(of string) (n int) {
+		for _, word := range strings.Fields(of) {
+			if slices.Contains(words, word) {
+				n++
+			}
+		}
+		return n
+	}
 	type scored struct {
 		heading string
 		n       int
 	}
 	var all []scored
 	for _, t := range topics() {
-		n := 0
-		for _, word := range strings.Fields(t.words) {
-			if slices.Contains(words, word) {
-				n++
-			}
-		}
-		if n > 1 || n == 1 && t.page == "questions.md" {
+		if n := 2*count(t.sure) + count(t.words); n > 1 {
 			all = append(all, scored{t.heading + " (" + t.page + ")", n})
 		}
 	}

@@ -289,6 +289,22 @@ func (l *Load) sweep() []*Load {
 	return []*Load{l}
 }
 
+// Arrive sets how requests arrive: at a rate, or else as many in flight, or else all at once.
+func (l *Load) Arrive(rate float64, concurrency int) {
+	for _, term := range []string{"rate", "concurrency", "pattern", "level", "burstiness"} {
+		delete(l.Terms, term)
+	}
+	switch {
+	case rate > 0:
+		l.Terms["rate"] = strconv.FormatFloat(rate, 'f', -1, 64)
+		l.Terms["pattern"] = "poisson"
+	case concurrency > 0:
+		l.Terms["concurrency"] = strconv.Itoa(concurrency)
+	default:
+		l.Terms["rate"] = "inf"
+	}
+}
+
 // number returns a term as a number from a least one; 0 where it is not given.
 func (l *Load) number(term string, least float64) (float64, error) {
 	words, given := l.Terms[term]
@@ -381,7 +397,7 @@ func (l *Load) guide() error {
 	}
 	level, given := l.Terms["level"]
 	switch pattern := l.Terms["pattern"]; {
-	case l.Tool != "guidellm":
+	case l.Tool != "guidellm" || l.Terms["rate"] != "" || l.Terms["concurrency"] != "":
 	case pattern == "synchronous":
 		l.Terms["concurrency"] = "1"
 	case pattern == "throughput":

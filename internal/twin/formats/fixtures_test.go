@@ -19,7 +19,7 @@ type fixture struct {
 }
 
 func fixtures() []fixture {
-	return []fixture{
+	return append(consoleFixtures(), []fixture{
 		{name: "bench.json", format: "vllm-bench", runs: 1, requests: 2,
 			text: `{"date":"20260801-120000","model_id":"m","tokenizer_id":"m","completed":2,
 "duration":3.0,"request_rate":2.0,"total_input_tokens":30,"total_output_tokens":5,
@@ -130,7 +130,7 @@ func fixtures() []fixture {
 				"a,2026-03-01T10:00:00.100Z,12,5,2.2,0.4,a secret\n"},
 		{name: "stages.csv", format: "csv", runs: 1,
 			text: "rate_rps,stage_s,ttft_mean_ms,tpot_mean_ms\n5,60,30,9\n"},
-	}
+	}...)
 }
 
 // printed is a table as load generators print it, with its times in a unit of which a millisecond

@@ -32,7 +32,13 @@ func readers() []reader {
 	list := jsonReaders()
 	return append(list,
 		reader{"printed-table", fitsPrinted, readPrinted},
+		reader{"trtllm-overview", begins("trtllm-overview"), readOverview},
+		reader{"guidellm-console", begins("guidellm-console"), readGuideConsole},
+		reader{"aiperf-console", begins("aiperf-console"), readAIPerfConsole},
+		reader{"llmperf-console", begins("llmperf-console"), readLLMPerfConsole},
 		reader{"llama-bench", fitsLlamaBench, readLlamaBench},
+		reader{"llama-timings", begins("llama-timings"), readTimings},
+		reader{"throughput-line", begins("throughput-line"), readThroughputLine},
 		reader{"sglang-decode-log", fitsDecodeLog, readDecodeLog},
 		reader{"vllm-iterations", fitsIterations, readIterations},
 		reader{"vllm-log", fitsLog, readLog},

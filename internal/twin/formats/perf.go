@@ -117,16 +117,26 @@ func readAIPerfSummary(in *input, all []object) error {
 		m := o.at(name)
 		return m.number(statistic) * timeUnit(m.text("unit"))
 	}
+	loadgen := o.at("input_config", "loadgen")
 	run := observed.Run{Name: in.name, Load: observed.Load{
-		Rate:     o.at("request_throughput").number("avg"),
-		Requests: o.at("request_count").count("avg"),
-		Prompt:   o.at("input_sequence_length").number("avg"),
-		Output:   o.at("output_sequence_length").number("avg")}}
+		Concurrency: loadgen.count("concurrency"),
+		Requests:    o.at("request_count").count("avg"),
+		Prompt:      o.at("input_sequence_length").number("avg"),
+		Output:      o.at("output_sequence_length").number("avg")}}
 	run.Summary = figures([3]string{"time_to_first_token", "inter_token_latency",
 		"request_latency"}, [3]string{"avg", "p50", "p99"}, of)
 	run.Summary.OutputRate = o.at("output_token_throughput").number("avg")
+	if run.Load.Concurrency == 0 {
+		run.Load.Rate = cmp.Or(loadgen.number("request_rate"),
+			o.at("request_throughput").number("avg"))
+	}
+	if names, _ := o.at("input_config", "endpoint")["model_names"].([]any); len(names) > 0 {
+		in.out.Server.Model = (object{"": names[0]}).text("")
+	}
 	in.out.Runs = append(in.out.Runs, run)
 	in.found("1 run")
-	in.lack("the load's kind (open or closed): the summary of AIPerf does not say it")
+	if loadgen == nil {
+		in.lack("the load's kind (open or closed): the summary of AIPerf does not say it")
+	}
 	return nil
 }

@@ -2,7 +2,9 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,10 +16,11 @@ const tableHead = "Serving Benchmark Result"
 
 func fitsPrinted(data []byte) bool { return bytes.Contains(data, []byte(tableHead)) }
 
-// printedLine is a line of such a table: its name, its unit in parentheses, and its value.
+// printedLine is a line of such a table: its name, its unit in parentheses, its value, and a unit
+// behind it, as people write figures by hand.
 func printedLine() *regexp.Regexp {
-	return regexp.MustCompile(`^\W*([A-Za-z][A-Za-z0-9 .-]{0,60}?) *(?:\(([a-zA-Z/]{1,12})\))?:? ` +
-		`+([0-9][0-9.,]{0,24}|inf|None)\s*$`)
+	return regexp.MustCompile(`^\W*([A-Za-z][A-Za-z0-9 .-]{0,60}?) *(?:\(([a-zA-Z/]{1,12})\))?[:=]? ` +
+		`*([0-9][0-9.,]{0,24}|inf|None) *(ms|s|tok/s|tokens/s|req/s)?\s*$`)
 }
 
 // printedTable is the values of a table by their names in small letters; times are in seconds.
@@ -33,14 +36,35 @@ func (t printedTable) first(names ...string) float64 {
 	return 0
 }
 
+// printedName returns the name that a table has for a figure: mean TTFT for TTFT and for average
+// TTFT.
+func printedName(words string) string {
+	name := strings.ToLower(strings.Join(strings.Fields(words), " "))
+	for _, other := range [][2]string{{"avg ", "mean "}, {"average ", "mean "},
+		{"p50 ", "median "}} {
+		if rest, begins := strings.CutPrefix(name, other[0]); begins {
+			name = other[1] + rest
+		}
+	}
+	if slices.Contains([]string{"ttft", "tpot", "itl", "e2el", "e2e", "e2e latency"}, name) {
+		name = "mean " + name
+	}
+	if strings.HasSuffix(name, " e2e") {
+		name += "l"
+	}
+	return name
+}
+
 // readPrinted reads every table of a text, as `vllm bench serve` (vllm/benchmarks/serve.py) and
-// sglang.bench_serving print them.
+// sglang.bench_serving print them. Without heads, a table ends before the first name that is in it
+// already.
 func readPrinted(in *input) error {
 	form := printedLine()
+	headed := fitsPrinted(in.data)
 	var tables []printedTable
 	before := printedTable{} // what is printed above the table: the rate that was asked for
 	for line := range strings.Lines(string(in.data)) {
-		line = strings.TrimSpace(strings.ReplaceAll(line, ":", ": "))
+		line = strings.TrimSpace(line)
 		if strings.Contains(line, tableHead) {
 			tables = append(tables, before)
 			before = printedTable{}
@@ -54,17 +78,25 @@ func readPrinted(in *input) error {
 		if err != nil || !observed.Finite(value) {
 			continue
 		}
-		if unit := timeUnit(m[2]); unit > 0 {
+		if unit := timeUnit(cmp.Or(m[2], m[4])); unit > 0 {
 			value *= unit
 		}
-		name := strings.ToLower(m[1])
+		name := printedName(m[1])
 		to := before
-		if n := len(tables); n > 0 && name != "traffic request rate" {
+		if n := len(tables); headed && n > 0 && name != "traffic request rate" {
 			to = tables[n-1]
 		}
-		if _, twice := to[name]; !twice {
+		_, twice := to[name]
+		switch {
+		case !twice:
 			to[name] = value
+		case !headed:
+			tables = append(tables, before)
+			before = printedTable{name: value}
 		}
+	}
+	if !headed {
+		tables = append(tables, before)
 	}
 	for i, t := range tables {
 		run := t.run()
@@ -80,9 +112,17 @@ func readPrinted(in *input) error {
 		}
 		in.out.Runs = append(in.out.Runs, run)
 	}
-	in.found("%d printed tables", len(tables))
+	in.found("%s", counted(len(tables), "printed table"))
 	in.lack("single requests: a printed table has figures of the whole run only")
 	return nil
+}
+
+// counted returns a number of things in words.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // run returns the load and the figures of a table.
@@ -119,12 +159,20 @@ func fitsLlamaBench(data []byte) bool {
 	return bytes.Contains(head(data), []byte("t/s")) && llamaCell().Match(head(data))
 }
 
-// readLlamaBench reads llama-bench's table: one sequence, whose prompt or answer is timed alone.
+// readLlamaBench reads llama-bench's table: one sequence, whose prompt or answer is timed alone. A
+// model is named by its kind, size and format, with the number of its parameters beside it.
 func readLlamaBench(in *input) error {
 	form := llamaCell()
+	var header []string
+	first := ""
 	for line := range strings.Lines(string(in.data)) {
 		m := form.FindStringSubmatch(line)
 		if m == nil {
+			if cells := cellsOf(line); slices.ContainsFunc(cells, func(cell string) bool {
+				return strings.TrimSpace(cell) == "model"
+			}) {
+				header = columnsOf([][]string{cells})
+			}
 			continue
 		}
 		tokens, _ := strconv.ParseFloat(m[2], 64)
@@ -133,8 +181,26 @@ func readLlamaBench(in *input) error {
 		if err != nil || rate <= 0 || tokens == 0 {
 			return in.errorf("found a rate of %q t/s for %s%s, want one above 0", m[4], m[1], m[2])
 		}
+		of := map[string]string{}
+		for i, cell := range cellsOf(line) {
+			if i < len(header) {
+				of[header[i]] = strings.TrimSpace(cell)
+			}
+		}
+		if model := of["model"]; model != first {
+			if first != "" {
+				in.addNote("the table has several models: %s is not compared", model)
+				continue
+			}
+			first = model
+			in.out.Server = observed.Server{Engine: "llama.cpp", Model: model,
+				Flags: "params=" + of["params"] + ",ngl=" + of["ngl"] + ",backend=" + of["backend"]}
+		}
 		run := observed.Run{Name: m[1] + m[2], Load: observed.Load{Concurrency: 1, Requests: 1,
 			Prompt: max(1, depth), Output: tokens}}
+		if depth > 0 {
+			run.Name += " @ d" + m[3]
+		}
 		if m[1] == "pp" {
 			run.Load.Prompt, run.Load.Output = depth+tokens, 1
 			run.Load.Cached = depth

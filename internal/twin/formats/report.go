@@ -121,10 +121,6 @@ func plain(v any, depth int) any {
 func refused(data []byte) string {
 	start := string(head(data))
 	switch {
-	case strings.Contains(start, "PERFORMANCE OVERVIEW") && strings.Contains(start, "Throughput"):
-		return "trtllm-bench throughput: all requests are queued at once, and the text does " +
-			"not say " +
-			"how many, nor how long they are; run trtllm-serve under a load generator instead"
 	case strings.Contains(start, "payload ") && strings.Contains(start, "topic"):
 		return "frames of forward-pass metrics over ZMQ: record them with Dynamo's trace " +
 			"(DYN_FPM_TRACE), and read its jsonl files"

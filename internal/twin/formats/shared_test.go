@@ -18,8 +18,6 @@ import (
 // reason.
 func refusals() map[string]string {
 	return map[string]string{
-		"trtllm_bench_throughput.txt":         "queued at once",
-		"trtllm_bench_throughput_newer.txt":   "queued at once",
 		"fpm_zmq_frames_constructed.hex":      "ZMQ",
 		"otel_genai_spans__simple_chain.json": "token counts",
 		"README.md":                           "no known format",
