@@ -1,6 +1,7 @@
 package formats_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -81,6 +82,12 @@ func consoles() map[string]func(r told) string {
 				"Completed Requests Per Minute: 60.0\n", r.rate, r.requests)
 			return b.String()
 		},
+		"table": func(r told) string {
+			return "| users | isl | **OSL** | TTFT (ms) | Mean ITL | e2e latency (s) | Output tok/s |\n" +
+				"|---|---:|:-:|---|---|---|---|\n" + fmt.Sprintf("| %d | %.6f | %.6f | **%.6f** | "+
+				"%.9f s | %.9f | %.6f |\n", r.requests, r.prompt, r.output, 1000*r.ttft, r.tpot,
+				r.e2e, r.rate)
+		},
 		"printed-table": func(r told) string {
 			n := float64(r.requests)
 			return fmt.Sprintf("Successful requests: %d\nTotal input tokens: "+
@@ -138,7 +145,7 @@ func TestConsolesAreReadAsTheyWerePrinted(t *testing.T) {
 			f, l := o.Runs[0].Summary, o.Runs[0].Load
 			for _, pair := range [][2]float64{{f.TTFT, r.ttft}, {f.TPOT, r.tpot}, {f.E2E, r.e2e},
 				{f.OutputRate, r.rate}, {l.Prompt, r.prompt}, {l.Output, r.output},
-				{float64(l.Requests), float64(r.requests)}} {
+				{float64(cmp.Or(l.Requests, l.Concurrency)), float64(r.requests)}} {
 				if !near(pair[0], pair[1]) {
 					t.Fatalf("%s: read %+v with %+v, want %+v of\n%s", format, f, l, r, text(r))
 				}
@@ -178,6 +185,8 @@ func TestConsolesThatAreNotWhole(t *testing.T) {
 		guide[:strings.Index(guide, "Benchmarks Stats")]:          "benchmarks.json",
 		"= PERFORMANCE OVERVIEW\nTotal Latency (ms): 3\n":         "--report_json",
 		"ttft_s\n    p17 = 3\n":                                   "JSON",
+		"| users | TTFT |\n|---|---|\n| 1 | 2 |\n":                "ttft (ms)",
+		"| users | TPOT (ms) |\n|---|---|\n| 1 | – |\n":           "columns such as",
 		"Throughput: 2.00 requests/s, 1200.00 tokens/s\n":         "output tokens/s",
 		"prompt eval time = 3.00 ms / 5 tokens\n":                 "whole request",
 	} {

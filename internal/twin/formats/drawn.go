@@ -31,7 +31,7 @@ func cellsOf(line string) []string {
 // its header.
 func rule(line string) (light, heavy bool) {
 	line = strings.TrimSpace(line)
-	if line == "" || strings.Trim(line, "|+-=━─┏┳┓┡╇┩├┼┤└┴┘┌┬┐╒╤╕╞╪╡╘╧╛ ") != "" {
+	if line == "" || strings.Trim(line, "|+-:=━─┏┳┓┡╇┩├┼┤└┴┘┌┬┐╒╤╕╞╪╡╘╧╛ ") != "" {
 		return false, false
 	}
 	heavy = strings.ContainsAny(line, "=┏└┌")

@@ -39,6 +39,7 @@ func readers() []reader {
 		reader{"llama-bench", fitsLlamaBench, readLlamaBench},
 		reader{"llama-timings", begins("llama-timings"), readTimings},
 		reader{"throughput-line", begins("throughput-line"), readThroughputLine},
+		reader{"table", fitsTable, readTable},
 		reader{"sglang-decode-log", fitsDecodeLog, readDecodeLog},
 		reader{"vllm-iterations", fitsIterations, readIterations},
 		reader{"vllm-log", fitsLog, readLog},

@@ -59,6 +59,7 @@ func shapes() []shape {
 			`*[┃│|] *avg`, `[┃│┏┡└├━─]|^\s*\|.*\|`),
 		of("llama-bench", `^\W*\| *model .*\| *t/s|^\|.*\| *(?:pp|tg) ?\d+(?: *@ *d\d+)? *\|`,
 			`^\s*\|.*\|`),
+		of("table", `(?i)^\s*\|.*(?:\bttft|\btpot|\bitl\b|\btok(?:en)?s?/s).*\|`, `^\s*\|.*\|`),
 		of("throughput-line", `^Throughput: [\d.]+ requests/s|^Total num (?:prompt|output) tokens:`,
 			""),
 		of("llm-d-report", `^(?:version: ["']?0\.|load_summary:$|successes:$)`,
@@ -74,7 +75,7 @@ func shapes() []shape {
 	}
 	list[len(list)-1].end = regexp.MustCompile(`^\W*={20,}\W*$`)
 	for i := range list {
-		list[i].apart = slices.Contains([]string{"csv", "langfuse", "llm-d-report"},
+		list[i].apart = slices.Contains([]string{"csv", "langfuse", "llm-d-report", "table"},
 			list[i].format)
 	}
 	return list
