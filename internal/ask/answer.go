@@ -232,7 +232,8 @@ func (a *Answer) compareCache(p *Paste, s *simulated) {
 		if math.Abs(f.Reported/f.Predicted-1) > 0.15 && len(a.Doubts) == 0 {
 			a.Doubts = append(a.Doubts, fmt.Sprintf("The log says %.2g times the predicted %s: "+
 				"look at --gpu-memory-utilization (vLLM) or --mem-fraction-static (SGLang), at "+
-				"other processes on the GPU, at --max-model-len and --max-num-batched-tokens, and at the formats of weights and cache.",
+				"other processes on the GPU, at --max-model-len and "+
+				"--max-num-batched-tokens, and at the formats of weights and cache.",
 				f.Reported/f.Predicted, f.Title))
 		}
 		a.Figures = append(a.Figures, f)

@@ -63,9 +63,9 @@ func consoles() map[string]func(r told) string {
 				"Throughput (tokens/sec): %.9f\nTotal Token Throughput (tokens/sec): %.9f\nTotal "+
 				"Latency (ms): %.6f\nAverage request latency (ms): %.6f\nAverage "+
 				"time-to-first-token "+
-				"[TTFT] (ms): %.6f\nAverage time-per-output-token [TPOT] (ms): %.6f\n", each,
-				r.rate, r.rate+each*r.prompt, 1000*float64(r.requests)/each, 1000*r.e2e, 1000*r.ttft,
-				1000*r.tpot)
+				"[TTFT] (ms): %.6f\nAverage time-per-output-token [TPOT] (ms): %.6f\n",
+				each, r.rate, r.rate+each*r.prompt, 1000*float64(r.requests)/each,
+				1000*r.e2e, 1000*r.ttft, 1000*r.tpot)
 		},
 		"llmperf-console": func(r told) string {
 			var b strings.Builder
@@ -83,10 +83,11 @@ func consoles() map[string]func(r told) string {
 			return b.String()
 		},
 		"table": func(r told) string {
-			return "| users | isl | **OSL** | TTFT (ms) | Mean ITL | e2e latency (s) | Output tok/s |\n" +
-				"|---|---:|:-:|---|---|---|---|\n" + fmt.Sprintf("| %d | %.6f | %.6f | **%.6f** | "+
-				"%.9f s | %.9f | %.6f |\n", r.requests, r.prompt, r.output, 1000*r.ttft, r.tpot,
-				r.e2e, r.rate)
+			return "| users | isl | **OSL** | TTFT (ms) | Mean ITL | e2e latency (s) | " +
+				"Output tok/s |\n|---|---:|:-:|---|---|---|---|\n" +
+				fmt.Sprintf("| %d | %.6f | %.6f | **%.6f** | "+
+					"%.9f s | %.9f | %.6f |\n", r.requests, r.prompt, r.output, 1000*r.ttft, r.tpot,
+					r.e2e, r.rate)
 		},
 		"printed-table": func(r told) string {
 			n := float64(r.requests)
