@@ -11,7 +11,7 @@ func routingPolicies() []Policy[sim.Router] {
 	return []Policy[sim.Router]{
 		{
 			Name: "round-robin", Doc: "replicas in turn",
-			Settings: router(func(Deployment) sim.Router { return &routing.RoundRobin{} }),
+			Settings: roundRobin{},
 		},
 		{
 			Name: "random", Doc: "any replica, evenly",
@@ -98,6 +98,17 @@ func routingPolicies() []Policy[sim.Router] {
 
 func router(make func(Deployment) sim.Router) Settings[sim.Router] {
 	return plain[sim.Router]{make}
+}
+
+type roundRobin struct {
+	Frontends int `json:"frontends" default:"1" jsonschema:"frontends that each send to the replicas in turn; a request comes to one of them at random"`
+}
+
+func (s roundRobin) New(d Deployment) (sim.Router, error) {
+	if s.Frontends == 1 {
+		return &routing.RoundRobin{}, nil
+	}
+	return routing.NewFrontends(s.Frontends, d.Seed)
 }
 
 type choices struct {

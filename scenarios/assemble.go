@@ -93,6 +93,7 @@ func (a *assembly) addReplicas() {
 			r.RoundTrips = a.policies.roundTrips[i]
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()
+				r.PromptLatency = 0 // the frontends turn text into tokens
 				r.FirstChunk = p.Engine.FirstChunk
 			}
 			if p.role == sim.Prefill {

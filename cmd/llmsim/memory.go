@@ -4,7 +4,6 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
 )
@@ -42,8 +41,11 @@ func memoryCommand() *cobra.Command {
 		Use: "memory MODEL HARDWARE",
 		Short: "Show what fits into memory: weights, activation peak, KV blocks, concurrent " +
 			"contexts",
-		Example: "  llmsim memory llama-2-70b a100-80gb --tensor-parallel 2",
-		Args:    arguments(2, 2),
+		Long: "Show what fits into memory. The file of a scenario may stand in place of MODEL " +
+			"and HARDWARE.",
+		Example: "  llmsim memory llama-2-70b a100-80gb --tensor-parallel 2\n" +
+			"  llmsim memory scenario.yaml",
+		Args: describesServer,
 	}
 	f := cmd.Flags()
 	for _, m := range memoryFlags() {
@@ -58,14 +60,13 @@ func memoryCommand() *cobra.Command {
 				overrides = append(overrides, m.key+"="+value.Value.String())
 			}
 		}
-		return memory(cmd, args[0], args[1], overrides, format)
+		return memory(cmd, args, overrides, format)
 	}
 	return cmd
 }
 
-func memory(cmd *cobra.Command, model, accelerator string, overrides []string,
-	format string) error {
-	file, err := scenarios.Describe(model, accelerator, overrides...)
+func memory(cmd *cobra.Command, args, overrides []string, format string) error {
+	file, err := describe(args, overrides)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,12 @@ func rooflineCommand() *cobra.Command {
 	return declare(&cobra.Command{
 		Use:   "roofline MODEL HARDWARE",
 		Short: "Show why decode is memory-bound: each operator under the accelerator's roof",
+		Long: "Show why decode is memory-bound: each operator under the accelerator's roof. The " +
+			"file of a scenario may stand in place of MODEL and HARDWARE.",
 		Example: `  llmsim roofline llama-2-7b a100-80gb
-  llmsim roofline llama-2-70b h100 --set parallelism.tensor=4 --out pictures`,
-		Args: arguments(2, 2),
+  llmsim roofline llama-2-70b h100 --set parallelism.tensor=4 --out pictures
+  llmsim roofline scenario.yaml --batch 16 --context 600`,
+		Args: describesServer,
 		RunE: flags.run,
 	}, &flags)
 }

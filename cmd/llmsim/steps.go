@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
@@ -12,10 +13,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// describesServer accepts MODEL and HARDWARE, or the file of a scenario.
+func describesServer(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if info, err := os.Stat(args[0]); err == nil && !info.IsDir() {
+			return nil
+		}
+	}
+	return arguments(2, 2)(cmd, args)
+}
+
+// describe returns the scenario that arguments such as describesServer accepts are about.
+func describe(args, overrides []string) (*scenarios.File, error) {
+	if len(args) == 1 {
+		return scenarios.Load(args[0], overrides...)
+	}
+	return scenarios.Describe(args[0], args[1], overrides...)
+}
+
 // describeSteps predicts the steps of a model on an accelerator, and notes what the predictions
 // rest on.
 func describeSteps(cmd *cobra.Command, args, overrides []string) (*scenarios.Steps, error) {
-	file, err := scenarios.Describe(args[0], args[1], overrides...)
+	file, err := describe(args, overrides)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type deployment struct {
 	// engineTimes reports whether times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
+	// apart is the servers where prefill and decode are apart; nil for one server.
+	apart *disaggregated
 }
 
 // param sets a parameter of the engine's batching.

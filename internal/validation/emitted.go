@@ -1,12 +1,15 @@
 package validation
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Emitted is the scenario by which a row is predicted. Trace is the file RequestsFile beside it,
@@ -22,25 +25,73 @@ const (
 	loadOnly = "load"
 )
 
-// emitted returns the server as a scenario under its own load, or with requests that are sent.
-func (d *deployment) emitted(sent *sending) (*Emitted, error) {
-	own, result := *d, &Emitted{}
+// emission is what predicts a row: a server under its own load, or with requests that are sent.
+// Where server is nil, no scenario does.
+type emission struct {
+	server *deployment
+	sent   *sending
+	// figures says where the row's figures come from, if not from a simulation of the load, and
+	// which command shows them.
+	figures string
+}
+
+// emitted returns the scenario of a row.
+func (e *emission) emitted() (*Emitted, error) {
+	own, result := *e.server, &Emitted{}
 	switch {
-	case sent == nil:
-	case sent.law != nil:
-		own.Workload = *sent.law
+	case e.sent == nil:
+	case e.sent.law != nil:
+		own.Workload = *e.sent.law
 	default:
 		own.Workload = scenarios.Workload{Trace: &scenarios.Trace{File: RequestsFile},
 			Classes: []scenarios.Class{{Name: ofRow}, {Name: loadOnly}}}
-		text, err := sent.trace()
+		text, err := e.sent.trace()
 		if err != nil {
 			return nil, err
 		}
 		result.Trace = text
 	}
 	text, err := strict.Encode(own.scenario(policies.Default()), func(string) bool { return true })
+	if e.figures != "" {
+		text = slices.Concat([]byte("# "+e.figures+"\n"), text)
+	}
 	result.Scenario = text
 	return result, err
+}
+
+// together returns the load of n equal requests that come at once. Where nothing decodes, output
+// is 1.
+func together(n, prompt, output int) scenarios.Workload {
+	w := sent(int64(max(1, n)), fixed(max(1, prompt)), fixed(max(1, output)))
+	w.Arrivals.Process = "at-once"
+	return w
+}
+
+// ofStep returns the server of a row that is one step, under requests for which it takes such
+// steps.
+func (d *deployment) ofStep(s *sim.Step) emission {
+	own := *d
+	own.Workload = together(s.Decodes, int(s.Context)/max(1, s.Decodes), 2)
+	if n := len(s.Prefill); n > 0 {
+		own.Workload = together(n+s.Decodes, s.Prefill[0].New+s.Prefill[0].Cached, 2)
+	}
+	return emission{server: &own, figures: "The row is one step of this server: " + showStep(s)}
+}
+
+// showStep describes a step, with the command that shows it where there is one. FILE is the
+// scenario's.
+func showStep(s *sim.Step) string {
+	n, text := len(s.Prefill), loadOf(s)
+	switch {
+	case n > 0 && s.Decodes > 0:
+		return describeStep(s)
+	case n == 1 && s.Prefill[0].Cached == 0:
+		text += fmt.Sprintf(" (llmsim roofline FILE --prompt %d)", s.Prefill[0].New)
+	case n == 0 && s.Context > int64(s.Decodes):
+		text += fmt.Sprintf(" (llmsim roofline FILE --batch %d --context %d)", s.Decodes,
+			s.Context/int64(s.Decodes)-1)
+	}
+	return text
 }
 
 // traced is a request in llmsim's own format of traces. Prompts that share all of their tokens have

@@ -38,6 +38,17 @@ type load struct {
 
 func (o *operator) at() accuracy.Place { return o.loads[0].Place }
 
+func (o *operator) rows() []accuracy.Place {
+	list := make([]accuracy.Place, len(o.loads))
+	for i := range o.loads {
+		list[i] = o.loads[i].Place
+	}
+	return list
+}
+
+// emit returns nothing, since a kernel is no server.
+func (o *operator) emit(int) emission { return emission{} }
+
 // compare implements experiment.
 func (o *operator) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	k, err := o.kernels(p, o.allReduce)

@@ -176,6 +176,8 @@ func addStatistics(all map[string]float64, name string, values []float64) {
 type experiment interface {
 	compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error)
 	at() accuracy.Place
+	// emit returns what predicts the row of a line.
+	emit(line int) emission
 }
 
 // keyOf returns the key of the server that an experiment measures, if it is one.

@@ -328,14 +328,16 @@ func (d *Data) Scenario(name string) (*Emitted, error) {
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
 			line := lineOf(e, name)
-			if x, is := e.(interface {
-				emit(line int) (*deployment, *sending)
-			}); is && line > 0 {
-				if server, sent := x.emit(line); server != nil {
-					return server.emitted(sent)
-				}
+			if line == 0 {
+				continue
 			}
+			if by := e.emit(line); by.server != nil {
+				return by.emitted()
+			}
+			return nil, fmt.Errorf("%s: %s has kernels that were measured alone, and a scenario "+
+				"is of a server: --row without --emit shows predicted and measured, and "+
+				"llmsim roofline the kernels of a server's steps", name, d.tables[i].name)
 		}
 	}
-	return nil, fmt.Errorf("%s: rows of %s are not predicted as a scenario", name, d.tables[0].name)
+	return nil, fmt.Errorf("%s: found no row of measurements", name)
 }

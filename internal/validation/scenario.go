@@ -50,6 +50,9 @@ func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 			own.limit(policy.Param(policies.Tokens, policies.PromptTokens), d.tokenBudget)
 		}
 	}
+	if d.apart != nil {
+		d.apart.divide(&own.Scenario, registry)
+	}
 	return own.Scenario
 }
 
@@ -141,10 +144,12 @@ func (s *served) serve(ctx context.Context, p *accuracy.Physics, load []sim.Requ
 			config.Replicas[i].Latency, config.Replicas[i].PromptLatency = 0, 0
 		}
 	}
-	seen.key, _ = made.Key()
+	if s.apart == nil { // what is known of accuracy is known of single servers
+		seen.key, _ = made.Key()
+	}
 	process := s.Workload.Arrivals.Process
 	seen.open = process != "closed-loop" && process != "at-once"
-	if s.Parallelism.Pipeline <= 1 { // stages of a pipeline take their steps at the same time
+	if s.apart == nil && s.Parallelism.Pipeline <= 1 { // stages of a pipeline take their steps at the same time
 		seen.rehearsal = newRehearsal(s.clock)
 		seen.rehearsal.request = config.Replicas[0].Latency.Milliseconds()
 		seen.rehearsal.token = config.Replicas[0].PromptLatency.Milliseconds()
@@ -171,10 +176,10 @@ func (d *deployment) serve(ctx context.Context, p *accuracy.Physics, load []sim.
 }
 
 // key returns what is known of the server's accuracy by: the zero value for kernels measured
-// without an engine, and for a server that cannot be.
+// without an engine, for a server that cannot be, and for servers apart.
 func (d *deployment) key() (key servers.Key) {
 	made, err := d.made()
-	if err != nil || d.Engine.Preset == "" {
+	if err != nil || d.Engine.Preset == "" || d.apart != nil {
 		return key
 	}
 	if server, err := made.server(&accuracy.Physics{}); err == nil {

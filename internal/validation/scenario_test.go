@@ -24,7 +24,7 @@ func TestARowIsAScenario(t *testing.T) {
 				if ok && x.Workload.Arrivals.Process == "poisson" {
 					continue // the rate is the row's, and the times are others
 				}
-				if !ok || x.sent != nil || x.apart != nil || x.steps != nil ||
+				if !ok || x.sent != nil || x.steps != nil ||
 					x.Workload.Arrivals.Users >= manyClients {
 					continue
 				}
@@ -114,21 +114,91 @@ func TestRunsSentAgainAreScenariosWithTraces(t *testing.T) {
 	}
 }
 
-// Each row of a server under a load is a scenario, and a row of one kernel is refused by name.
-func TestServedRowsAreScenarios(t *testing.T) {
-	data := read(t, "testdata/sample")
-	for i := range data.tables {
-		k := &data.tables[i]
+// Each row of a server is a scenario, which predicts the same when it is read again, and a row of
+// kernels is refused by name.
+func TestRowsOfServersAreScenarios(t *testing.T) {
+	for _, data := range []*Data{read(t, "testdata/sample"), cited(t)} {
+		for _, row := range data.emitAll(t) {
+			row.predictsTheSame(t)
+		}
+	}
+}
+
+// So is each row that was measured beside the repository; some are drawn and predicted.
+func TestMeasuredRowsAreScenarios(t *testing.T) {
+	for _, folder := range []string{"measured", "measured_2026_11"} {
+		for _, row := range testkit.DrawCases(t, 60, read(t,
+			testkit.Shared(t, folder)).emitAll(t)) {
+			row.predictsTheSame(t)
+		}
+	}
+}
+
+// emittedRow is a row of a server as a scenario.
+type emittedRow struct {
+	experiment
+	text []byte
+}
+
+// emitAll returns all rows that are scenarios. Others have to be kernels.
+func (d *Data) emitAll(t *testing.T) (list []emittedRow) {
+	for i := range d.tables {
+		k := &d.tables[i]
 		for _, e := range k.experiments {
-			at := e.at()
-			_, err := data.Scenario(rowName(at.File, at.Line))
-			x, ok := e.(*trial)
-			_, run := e.(*vllmRun)
-			_, whatIf := e.(*whatIf)
-			served := run || whatIf || ok && x.steps == nil && x.apart == nil
-			if (err == nil) != served {
-				t.Errorf("%s:%d of %s: %v", at.File, at.Line, k.name, err)
+			places := []accuracy.Place{e.at()}
+			if m, is := e.(interface{ rows() []accuracy.Place }); is {
+				places = m.rows()
 			}
+			for n, at := range places {
+				by := e.emit(at.Line)
+				if kernels := kernelTables[k.name]; kernels == (by.server != nil) {
+					t.Errorf("%s:%d of %s: kernels %v, a server %v", at.File, at.Line, k.name,
+						kernels, by.server != nil)
+				}
+				if by.server == nil || n > 0 {
+					continue
+				}
+				row, err := by.emitted()
+				testkit.OK(t, err)
+				list = append(list, emittedRow{e, row.Scenario})
+			}
+		}
+	}
+	return list
+}
+
+// kernelTables are the tables of kernels that were measured without an engine.
+var kernelTables = map[string]bool{"iteration": true, "linear_layers": true,
+	"linear_and_allreduce": true, "gemm": true, "context_attention": true,
+	"generation_attention": true, "context_mla": true, "generation_mla": true, "moe": true,
+	"moe_backends": true, "custom_allreduce": true, "nccl": true}
+
+// predictsTheSame checks that a row is predicted alike by the scenario that it prints.
+func (r *emittedRow) predictsTheSame(t *testing.T) {
+	t.Helper()
+	name := rowName(r.at().File, r.at().Line)
+	file, err := scenarios.Parse(name, r.text)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", name, err, r.text)
+		return
+	}
+	x, ok := r.experiment.(*trial)
+	if !ok || x.sent != nil {
+		return
+	}
+	before, err := x.compare(t.Context(), &accuracy.Physics{})
+	if err != nil {
+		return // the report counts rows that cannot be predicted
+	}
+	kept := x.made
+	x.made = &served{&x.deployment, r.text, file, policies.Default()}
+	after, err := x.compare(t.Context(), &accuracy.Physics{})
+	testkit.OK(t, err)
+	x.made = kept
+	for i := range before {
+		if before[i].Predicted != after[i].Predicted {
+			t.Errorf("%s: %s is %g, and %g as a scenario", name, before[i].Quantity,
+				before[i].Predicted, after[i].Predicted)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 // planned predicts figures from how the memory of the server is divided.
 func (t *trial) planned(figures func(*steptime.MemoryPlan) map[string]float64) {
+	t.shown = "The row's figures are sizes of this server's KV cache: llmsim memory FILE"
 	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 		made, err := t.served()
 		if err != nil {

@@ -109,6 +109,25 @@ func (r *row) step() *sim.Step {
 
 func (s *steps) at() accuracy.Place { return s.place }
 
+func (s *steps) rows() []accuracy.Place {
+	list := []accuracy.Place{s.place}
+	for _, x := range s.list {
+		at := s.place
+		at.Line, at.Name = x.line, describeStep(x.step)
+		list = append(list, at)
+	}
+	return list
+}
+
+// emit returns the server, with the step of the line, or the first for the line of the whole run.
+func (s *steps) emit(line int) emission {
+	i := max(0, slices.IndexFunc(s.list, func(x timedStep) bool { return x.line == line }))
+	if i >= len(s.list) {
+		return emission{}
+	}
+	return s.ofStep(s.list[i].step)
+}
+
 // compare implements experiment: some steps of each kind, and the time of all.
 func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	made, err := s.made()

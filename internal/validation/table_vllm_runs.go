@@ -177,17 +177,17 @@ func (v *vllmRun) rows() (list []accuracy.Place) {
 }
 
 // emit returns the whole run; the requests of the line's stage count.
-func (v *vllmRun) emit(line int) (*deployment, *sending) {
+func (v *vllmRun) emit(line int) emission {
 	requests, starts := v.load()
 	for i := range v.stages {
 		if s := &v.stages[i]; s.Line == line {
 			own := v.deployment
 			own.Name = s.Place.Name
-			return &own, &sending{requests: requests,
-				counts: arrivedIn(starts[i], starts[i+1])}
+			return emission{server: &own, sent: &sending{requests: requests,
+				counts: arrivedIn(starts[i], starts[i+1])}}
 		}
 	}
-	return nil, nil
+	return emission{}
 }
 
 // AMD's page of vLLM: throughput with the most requests that may run, and the latency of batches of

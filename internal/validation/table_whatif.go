@@ -207,7 +207,7 @@ func (w *whatIf) rows() (list []accuracy.Place) {
 
 // emit returns the server under the rate of the line's stage, and under as many users as the
 // client has requests in flight where the stage is saturated.
-func (w *whatIf) emit(line int) (*deployment, *sending) {
+func (w *whatIf) emit(line int) emission {
 	for i := range w.stages {
 		if s := &w.stages[i]; s.Line == line {
 			own := w.paced(i)
@@ -215,8 +215,8 @@ func (w *whatIf) emit(line int) (*deployment, *sending) {
 				own = w.full()
 			}
 			own.Name = s.Place.Name
-			return own, nil
+			return emission{server: own}
 		}
 	}
-	return nil, nil
+	return emission{}
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
-	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -31,11 +31,12 @@ type trial struct {
 	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
 	steps func(*accuracy.Physics) (map[string]float64, error)
+	// shown says of a row that is predicted from single steps of its server, or from its memory, what
+	// the figures are and which command shows them; empty where the row is no server's.
+	shown string
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
 	// the batch is always full, of count sequences; nil elsewhere.
 	full func(*accuracy.Physics) (mean float64, usage hardware.Usage, err error)
-	// apart is the servers where prefill and decode are apart; nil for one server.
-	apart *disaggregated
 	// made is the trial as a scenario, or failed why it is none, once it was asked for.
 	once   sync.Once
 	made   *served
@@ -131,14 +132,6 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 
 func (t *trial) at() accuracy.Place { return t.place }
 
-// key returns the server's; servers apart have no key.
-func (t *trial) key() servers.Key {
-	if t.apart != nil {
-		return servers.Key{}
-	}
-	return t.deployment.key()
-}
-
 // compare implements experiment.
 func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	if t.steps != nil {
@@ -190,14 +183,6 @@ func (t *trial) simulate(ctx context.Context, p *accuracy.Physics) (*outcome, er
 	if err != nil {
 		return nil, err
 	}
-	if t.apart != nil {
-		built, err := made.under(p).Build(made.registry)
-		if err != nil {
-			return nil, err
-		}
-		defer built.Source.Close()
-		return t.apart.serve(ctx, p, built.Source)
-	}
 	var load []sim.Request
 	if t.sent != nil {
 		load = t.sent.requests
@@ -242,10 +227,19 @@ func (t *trial) inSteps(of map[string]*sim.Step) {
 		}
 		return times
 	})
+	var list []string
+	for quantity, step := range of {
+		list = append(list, quantity+", "+showStep(step))
+	}
+	slices.Sort(list)
+	t.shown = "The row's figures are times of single steps of this server: " +
+		strings.Join(list, "; ")
 }
 
 // clocked predicts figures by what predicts the steps of the row's server.
 func (t *trial) clocked(figures func(*steptime.Clock) map[string]float64) {
+	t.shown = "The row's figures are sums of single steps of this server at the row's lengths, of " +
+		"which llmsim roofline FILE shows any"
 	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 		clock, err := t.clock(p)
 		if err != nil {
@@ -282,11 +276,18 @@ func (t *trial) measuredWithDrafts() {
 	t.rehearsable = false
 }
 
-// emit returns the server of the row and its requests, and nil for rows that are single steps or
-// servers apart.
-func (t *trial) emit(int) (*deployment, *sending) {
-	if t.steps != nil || t.apart != nil {
-		return nil, nil
+// emit returns the server of the row and its requests.
+func (t *trial) emit(int) emission {
+	own := t.deployment
+	switch {
+	case t.steps == nil:
+		return emission{server: &own, sent: t.sent}
+	case t.shown == "":
+		return emission{}
 	}
-	return &t.deployment, t.sent
+	own.Workload = together(t.count, t.prompt, max(2, t.output))
+	if t.full != nil {
+		own.Workload = clients(t.count, waves(t.count), t.prompt, t.output, equalLength)
+	}
+	return emission{server: &own, figures: t.shown}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -157,3 +158,38 @@ func TestShortestQueueLiesBetween(t *testing.T) {
 type leastWait struct{}
 
 func (leastWait) Route(_ *sim.Request, pool *sim.Pool) int { return pool.LeastWait() }
+
+// counted counts the requests of each replica.
+type counted struct {
+	sim.Router
+	requests [4]int
+}
+
+func (c *counted) Route(r *sim.Request, pool *sim.Pool) int {
+	i := c.Router.Route(r, pool)
+	c.requests[i]++
+	return i
+}
+
+// Each of n frontends gives all replicas as many requests, but for one, so that the replicas of all
+// differ by n at most. The more frontends, the more the wait is like that of random routing.
+func TestFrontendsTakeTurns(t *testing.T) {
+	last := 0.0
+	for _, n := range []int{1, 3, 1000} {
+		f, err := routing.NewFrontends(n, 1)
+		testkit.OK(t, err)
+		router := &counted{Router: f}
+		took := meanTime(t, router, len(router.requests), 0.8, 100_000)
+		if took < last {
+			t.Errorf("%d frontends: %g s, and %g with fewer", n, took, last)
+		}
+		last = took
+		least, most := slices.Min(router.requests[:]), slices.Max(router.requests[:])
+		if most-least > n {
+			t.Errorf("%d frontends: replicas have %d requests", n, router.requests)
+		}
+	}
+	if random := 1 / (1 - 0.8); math.Abs(last/random-1) > 0.15 {
+		t.Errorf("1000 frontends: %g s, and %g at random", last, random)
+	}
+}
