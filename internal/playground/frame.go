@@ -82,17 +82,19 @@ type Parts struct {
 
 // split returns the parts of a step that lasts for the given time.
 func split(p *steptime.Parts, whole sim.Time) Parts {
-	parts := Parts{
+	rest := whole + p[steptime.Drafting]
+	for _, t := range p {
+		rest -= t
+	}
+	return Parts{
 		Weights: milliseconds(p[steptime.ReadingWeights]), KV: milliseconds(p[steptime.ReadingKV]),
 		Scores:      milliseconds(p[steptime.MovingScores]),
 		Activations: milliseconds(p[steptime.MovingActivations]),
 		Arithmetic:  milliseconds(p[steptime.Calculating]),
 		Exchange:    milliseconds(p[steptime.Exchanging]),
 		Fixed:       milliseconds(p[steptime.FixedTimes] + p[steptime.Undivided]),
-		Host:        milliseconds(p[steptime.OnHost]),
+		Host:        milliseconds(p[steptime.OnHost]), Rest: milliseconds(rest),
 	}
-	parts.Rest = milliseconds(whole) - parts.Sum()
-	return parts
 }
 
 // Sum returns the time of all parts.
