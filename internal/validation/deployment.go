@@ -18,6 +18,7 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // deployment is a server as a row describes it: a scenario, with what the scenario's names mean.
@@ -134,4 +135,41 @@ func (d *deployment) narrowCache() {
 func (d *deployment) group() accuracy.Group {
 	return accuracy.Group{Engine: d.Engine.Preset, Version: d.version, GPU: d.accelerator.Name,
 		Model: d.model.Name, DType: string(d.weights), TP: d.Parallelism.Tensor, Server: d.server}
+}
+
+// pool is a deployment and the number of servers that are such.
+type pool struct {
+	deployment
+	workers int
+}
+
+// disaggregated is servers that compute prompts and servers that go on from there, behind a number
+// of frontends that take them in turn: Dynamo's do so unless told otherwise (its router guide,
+// --router-mode).
+type disaggregated struct {
+	prefill, decode pool
+	frontends       int
+}
+
+// manyFrontends is how many recipes of InferenceX put behind nginx unless they say otherwise
+// (srt-slurm, num_additional_frontends).
+const manyFrontends = 10
+
+// sending holds requests that are sent at times of their own. counts reports whether the latencies
+// of requests with this arrival time are compared; other requests only load the server. law is the
+// load of a scenario from which the requests were drawn, and nil where they were recorded.
+type sending struct {
+	requests []sim.Request
+	counts   func(arrival sim.Time) bool
+	law      *scenarios.Workload
+}
+
+// emission is what predicts a row: a server under its own load, or with requests that are sent.
+// Where server is nil, no scenario does.
+type emission struct {
+	server *deployment
+	sent   *sending
+	// figures says where the row's figures come from, if not from a simulation of the load, and
+	// which command shows them.
+	figures string
 }

@@ -25,16 +25,6 @@ const (
 	loadOnly = "load"
 )
 
-// emission is what predicts a row: a server under its own load, or with requests that are sent.
-// Where server is nil, no scenario does.
-type emission struct {
-	server *deployment
-	sent   *sending
-	// figures says where the row's figures come from, if not from a simulation of the load, and
-	// which command shows them.
-	figures string
-}
-
 // emitted returns the scenario of a row.
 func (e *emission) emitted() (*Emitted, error) {
 	own, result := *e.server, &Emitted{}
@@ -124,4 +114,25 @@ func (s *sending) trace() ([]byte, error) {
 	var b strings.Builder
 	err := files.WriteTable(&b, rows)
 	return []byte(b.String()), err
+}
+
+// loadOf describes a step.
+func loadOf(s *sim.Step) string {
+	if s.Decodes > 0 {
+		return fmt.Sprintf("batch %d at %d tokens", s.Decodes, s.Context/int64(s.Decodes))
+	}
+	if n := len(s.Prefill); n > 1 || s.Prefill[0].Cached > 0 {
+		return fmt.Sprintf("batch %d of %d tokens after %d", n, s.Prefill[0].New,
+			s.Prefill[0].Cached)
+	}
+	return fmt.Sprintf("%d tokens", s.Prefill[0].New)
+}
+
+// describeStep describes a step by its sums.
+func describeStep(s *sim.Step) string {
+	tokens := 0
+	for i := range s.Prefill {
+		tokens += s.Prefill[i].New
+	}
+	return fmt.Sprintf("%d prompt tokens, %d sequences", tokens, s.Decodes)
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// sending holds requests that are sent at times of their own. counts reports whether the latencies
-// of requests with this arrival time are compared; other requests only load the server. law is the
-// load of a scenario from which the requests were drawn, and nil where they were recorded.
-type sending struct {
-	requests []sim.Request
-	counts   func(arrival sim.Time) bool
-	law      *scenarios.Workload
-}
-
 // listed returns a source of requests.
 func listed(requests []sim.Request) sim.Source {
 	list := sim.List(requests)

@@ -116,18 +116,6 @@ func readOperators(c *catalogs, t *table,
 	return list
 }
 
-// loadOf describes a step.
-func loadOf(s *sim.Step) string {
-	if s.Decodes > 0 {
-		return fmt.Sprintf("batch %d at %d tokens", s.Decodes, s.Context/int64(s.Decodes))
-	}
-	if n := len(s.Prefill); n > 1 || s.Prefill[0].Cached > 0 {
-		return fmt.Sprintf("batch %d of %d tokens after %d", n, s.Prefill[0].New,
-			s.Prefill[0].Cached)
-	}
-	return fmt.Sprintf("%d tokens", s.Prefill[0].New)
-}
-
 // oneLayer returns a model of one layer with the given width and heads.
 func oneLayer(name string, hidden, heads, kvHeads, headDim int) *models.Architecture {
 	attention := &models.Softmax{Heads: heads, KVHeads: kvHeads, HeadDim: headDim}

@@ -56,6 +56,24 @@ func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 	return own.Scenario
 }
 
+// divide makes the servers the pools of a scenario. KV caches go layer by layer over the network,
+// as they are computed; the decode worker answers, from the first token on.
+func (a *disaggregated) divide(s *scenarios.Scenario, registry *policies.Registry) {
+	for _, end := range []struct {
+		*pool
+		role string
+	}{{&a.prefill, "prefill"}, {&a.decode, "decode"}} {
+		own := end.scenario(registry)
+		s.Fleet.Pools = append(s.Fleet.Pools, scenarios.Pool{Role: end.role,
+			Replicas: end.workers, Parallelism: own.Parallelism, Engine: own.Engine,
+			Batching: own.Batching, Memory: own.Memory})
+	}
+	s.Fleet.Transfer.FirstToken = "decode"
+	s.Routing.Policy, s.Routing.Params = "round-robin",
+		map[string]string{"frontends": fmt.Sprint(a.frontends)}
+	s.Fleet.Handover = s.Routing
+}
+
 // served is the scenario of a deployment, which is predicted any number of times and under any
 // physics.
 type served struct {
@@ -149,7 +167,8 @@ func (s *served) serve(ctx context.Context, p *accuracy.Physics, load []sim.Requ
 	}
 	process := s.Workload.Arrivals.Process
 	seen.open = process != "closed-loop" && process != "at-once"
-	if s.apart == nil && s.Parallelism.Pipeline <= 1 { // stages of a pipeline take their steps at the same time
+	// Stages of a pipeline, and servers apart, take their steps at the same time.
+	if s.apart == nil && s.Parallelism.Pipeline <= 1 {
 		seen.rehearsal = newRehearsal(s.clock)
 		seen.rehearsal.request = config.Replicas[0].Latency.Milliseconds()
 		seen.rehearsal.token = config.Replicas[0].PromptLatency.Milliseconds()

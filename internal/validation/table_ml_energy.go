@@ -45,8 +45,8 @@ var mlEnergyRows = rowSpec{
 		f.kv, f.maxSequences = steptime.Wide(f.model, f.weights), r.optionalCount("max_num_seqs", 0)
 		t.count, t.prompt, t.output = f.batch, int(f.question), int(f.answer)
 		t.steps = f.predict
-		t.shown = "The row's figures are means over the steps of a batch that is always full, with " +
-			"lengths that vary; llmsim roofline FILE shows any step"
+		t.shown = "The row's figures are means over the steps of a batch that is always full, " +
+			"with lengths that vary; llmsim roofline FILE shows any step"
 		t.full = func(p *accuracy.Physics) (float64, hardware.Usage, error) {
 			s, err := f.each(p)
 			return s.mean, s.usage, err

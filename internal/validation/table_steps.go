@@ -167,14 +167,6 @@ func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comp
 	return list, nil
 }
 
-func describeStep(s *sim.Step) string {
-	tokens := 0
-	for i := range s.Prefill {
-		tokens += s.Prefill[i].New
-	}
-	return fmt.Sprintf("%d prompt tokens, %d sequences", tokens, s.Decodes)
-}
-
 // Times of single steps inside an engine: prompts that are computed together, and sequences that
 // decode at a context. TensorRT-LLM 0.5 and FasterTransformer were measured without a server.
 var firstTokenRows = rowSpec{

@@ -31,8 +31,8 @@ type trial struct {
 	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
 	steps func(*accuracy.Physics) (map[string]float64, error)
-	// shown says of a row that is predicted from single steps of its server, or from its memory, what
-	// the figures are and which command shows them; empty where the row is no server's.
+	// shown says of a row that is predicted from single steps of its server, or from its memory,
+	// what the figures are and which command shows them; empty where the row is no server's.
 	shown string
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
 	// the batch is always full, of count sequences; nil elsewhere.
@@ -238,8 +238,8 @@ func (t *trial) inSteps(of map[string]*sim.Step) {
 
 // clocked predicts figures by what predicts the steps of the row's server.
 func (t *trial) clocked(figures func(*steptime.Clock) map[string]float64) {
-	t.shown = "The row's figures are sums of single steps of this server at the row's lengths, of " +
-		"which llmsim roofline FILE shows any"
+	t.shown = "The row's figures are sums of single steps of this server at the row's lengths, " +
+		"of which llmsim roofline FILE shows any"
 	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 		clock, err := t.clock(p)
 		if err != nil {
