@@ -331,9 +331,12 @@ func shapeIsTrue(t *testing.T, s *search, c *closedForm, sh *answer.Shape, rate 
 		}
 		return
 	}
-	if sh.Rate > each*(1+1e-5) || sh.Rate < each/1.031 || sh.GPUs != o.GPUs ||
+	if sh.Replicas > 0 && (sh.Rate > each*(1+1e-5) || sh.Rate < each/1.031) || sh.GPUs != o.GPUs ||
 		sh.Label != s.label(sh.Option) || sh.Limit == "" {
 		t.Errorf("a replica sustains %g/s: %+v", each, sh)
+	}
+	if n > 0 && sh.Replicas == 0 && (sh.AtLeast <= 0 || sh.AtLeast > o.Cost(n+s.Spare)) {
+		t.Errorf("%d replicas serve %g/s for $%g/h: %+v", n, rate, o.Cost(n+s.Spare), sh)
 	}
 	near := o.Cost(int(math.Ceil(rate/each))+s.Spare) < contender*s.cost()/1.05
 	if near && n > 0 && (sh.Replicas != n+s.Spare || sh.Accelerators != sh.Replicas*o.GPUs ||

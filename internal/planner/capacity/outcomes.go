@@ -224,11 +224,11 @@ const mostShapes = 24
 
 // leaders returns the option of each shape that is nearest to being chosen, the nearest of all
 // first, and the number of shapes that are left out. Refined ratios have shapes of their own.
-func (s *standing) leaders() (list []int, left int) {
+func (s *search) leaders() (list []int, left int) {
 	at := map[string]int{}
 	for i, o := range s.options {
 		name := o.Shape()
-		if name != s.options[o.From].Shape() && s.outcomes[i].replicas == 0 {
+		if name != s.options[o.From].Shape() && i != s.best {
 			continue // a ratio that was tried on the way to the fewest replicas
 		}
 		k, seen := at[name]
@@ -238,6 +238,11 @@ func (s *standing) leaders() (list []int, left int) {
 			list = append(list, i)
 		case s.nearerToChosen(i, list[k]):
 			list[k] = i
+		}
+	}
+	for k, i := range list {
+		if r, known := s.rowOf(s.options[i].Shape()); known && r.replicas > 0 {
+			list[k] = r.option
 		}
 	}
 	if left = max(0, len(list)-mostShapes); left > 0 {

@@ -59,9 +59,9 @@ func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth,
 	return nil, nil
 }
 
-// contender is by how much more than the answer an option may cost, by its bound, to be looked at
-// again with other inputs.
-const contender = 1.4
+// contender is up to how many times the price of the answer an option may cost, by its bound, to
+// be looked at again alone or with other inputs.
+const contender = answer.Contender
 
 // mostContenders bounds these options: of more, the nearest to the answer are looked at again, and
 // of each shape at most mostAlike, which differ in settings alone.
@@ -128,6 +128,10 @@ func (s *search) solveJudged(ctx context.Context, before *search, p detail.Input
 	}
 	if err := s.solveChanged(ctx, before, p.Harder); err != nil || p.Price != nil {
 		return err
+	}
+	if p.Harder < 0 && s.best >= 0 && s.label(s.best) == before.label(before.best) &&
+		s.size() == before.size() {
+		return nil // less is asked of a fleet that keeps the SLO
 	}
 	if s.Seeds, s.Trials.Rough = before.Seeds, false; s.best >= 0 {
 		o := s.chosen()
@@ -274,7 +278,7 @@ func (s *cheapestGoal) again(ctx context.Context, p detail.Input, list []int) (*
 	if p.Plan != nil {
 		p.Plan(&f.Plan)
 	}
-	trials := *s.Trials
+	trials := s.Trials.Apart()
 	trials.File = f
 	var some []*candidate.Option
 	for _, i := range list {
@@ -283,11 +287,11 @@ func (s *cheapestGoal) again(ctx context.Context, p detail.Input, list []int) (*
 	options := candidate.Copies(some, f, p.Price)
 	if p.Price != nil {
 		again := &search{standing: standing{Judge: s.Judge, options: options, best: -1}}
-		again.Trials = &trials
+		again.Trials = trials
 		return again, nil
 	}
 	trials.Rough = true
-	other, err := among(ctx, options, &trials)
+	other, err := among(ctx, options, trials)
 	if err != nil {
 		return nil, err
 	}

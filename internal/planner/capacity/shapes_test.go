@@ -67,39 +67,3 @@ func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 		}
 	}
 }
-
-// Each fleet in the table, and so each that the brief answer names, keeps the SLO when that very
-// fleet is simulated with its spares down.
-func TestFleetsInTheTableKeepTheSLO(t *testing.T) {
-	s, _ := prepared(t, `
-model: llama-3.1-8b
-workload: {rate: 12/s, prompt: 1000, output: 200}
-slo: {ttft: 1s, tpot: 50ms}
-fleet: {spare: 1}
-menu: {hardware: [l40s, h100-sxm, h200, a100-80gb-sxm], tensor: [1, 2], tune: none}
-effort: {requests: 300, most-requests: 2000}
-`)
-	testkit.OK(t, s.answer(t.Context()))
-	shapes, _, err := (&cheapestGoal{fleetGoal{s}}).shapes(t.Context())
-	testkit.OK(t, err)
-	sized := 0
-	for i := range shapes {
-		sh := &shapes[i]
-		if sh.Replicas == 0 {
-			if sh.Hourly > 0 || sh.PerMillion > 0 || sh.Limit == "" {
-				t.Errorf("%s has no fleet, and costs $%g: %q", sh.Label, sh.Hourly, sh.Limit)
-			}
-			continue
-		}
-		sized++
-		o := s.options[sh.Option]
-		kept, share, err := s.Keeps(t.Context(), o, sh.Replicas-s.Spare, o.Worst(), s.Seeds)
-		if err != nil || !kept {
-			t.Errorf("%d of %s for $%g/h: %g keep the SLO (%v)", sh.Replicas, sh.Label, sh.Hourly,
-				share, err)
-		}
-	}
-	if sized == 0 || sized == len(shapes) {
-		t.Errorf("%d of %d rows have a fleet: no test of both", sized, len(shapes))
-	}
-}

@@ -11,11 +11,24 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // struckOff is a question, a menu, and the menu with something struck off.
-type struckOff struct{ question, all, few string }
+type struckOff struct {
+	question, all, few string
+	lists              map[string][]string // of the whole menu
+}
+
+// menuWords writes a menu.
+func menuWords(lists map[string][]string) string {
+	var keys []string
+	for _, k := range slices.Sorted(maps.Keys(lists)) {
+		keys = append(keys, k+": ["+strings.Join(lists[k], ", ")+"]")
+	}
+	return "menu: {" + strings.Join(keys, ", ") + "}\n"
+}
 
 // drawnMenus draws questions and menus.
 func drawnMenus(t *rapid.T) struckOff {
@@ -33,21 +46,14 @@ func drawnMenus(t *rapid.T) struckOff {
 			delete(lists, k)
 		}
 	}
-	words := func(lists map[string][]string) string {
-		var keys []string
-		for _, k := range slices.Sorted(maps.Keys(lists)) {
-			keys = append(keys, k+": ["+strings.Join(lists[k], ", ")+"]")
-		}
-		return "menu: {" + strings.Join(keys, ", ") + "}\n"
-	}
-	m := struckOff{all: words(lists)}
+	m := struckOff{all: menuWords(lists), lists: maps.Clone(lists)}
 	for _, k := range slices.Sorted(maps.Keys(lists)) {
 		list := lists[k]
 		if at := rapid.IntRange(0, 2*len(list)-1).Draw(t, "without "+k); at < len(list) {
 			lists[k] = slices.Delete(slices.Clone(list), at, at+1)
 		}
 	}
-	m.few = words(lists)
+	m.few = menuWords(lists)
 	m.question = fmt.Sprintf("model: %s\nworkload: {rate: %d/s, prompt: %d, output: %d}\n"+
 		"slo: {ttft: %dms, tpot: %dms}\neffort: {requests: 100, most-requests: 400}\n",
 		rapid.SampledFrom([]string{"llama-3.1-8b", "qwen3-14b", "mistral-7b"}).Draw(t, "model"),
@@ -78,25 +84,78 @@ func TestSmallerMenusAreNotCheaper(t *testing.T) {
 	agents, err := asked.Read("host-memory")
 	testkit.OK(t, err)
 	question, _, _ := strings.Cut(string(agents), "menu:")
-	cases = append(cases, struckOff{question, fmt.Sprintf(memory, "{policy: prefix-cache}, "),
-		strings.Replace(memory, "%s{policy: offload, cpu: 512GiB, price: $0.0034/h}",
+	cases = append(cases, struckOff{question: question,
+		all: fmt.Sprintf(memory, "{policy: prefix-cache}, "),
+		few: strings.Replace(memory, "%s{policy: offload, cpu: 512GiB, price: $0.0034/h}",
 			"{policy: prefix-cache}", 1)})
 	q := testQueue(t)
-	hourly := func(text string) (float64, string) {
-		f, err := asked.Parse("plan.yaml", []byte(text))
-		testkit.OK(t, err)
-		s, err := find(t.Context(), f, q, Options{})
-		testkit.OK(t, err)
-		if s.best < 0 {
-			return math.Inf(1), "no fleet"
-		}
-		return s.cost(), fmt.Sprintf("%d of %s", s.size(), s.label(s.best))
-	}
 	for _, m := range cases {
-		all, best := hourly(m.question + m.all)
-		if few, other := hourly(m.question + m.few); all > few {
+		_, all, best := foundHourly(t, q, m.question+m.all)
+		if _, few, other := foundHourly(t, q, m.question+m.few); all > few {
 			t.Errorf("$%g/h for %s of\n%s$%g/h for %s of\n%s%s", all, best, m.all, few, other,
 				m.few, m.question)
 		}
+	}
+}
+
+// foundHourly returns what was found of a plan, its price, infinite without a fleet, and the fleet
+// in words.
+func foundHourly(t *testing.T, q *queue.Queue, text string) (*finding, float64, string) {
+	f, err := asked.Parse("plan.yaml", []byte(text))
+	testkit.OK(t, err)
+	s, err := find(t.Context(), f, q, Options{})
+	testkit.OK(t, err)
+	if s.best < 0 {
+		return s, math.Inf(1), "no fleet"
+	}
+	return s, s.cost(), fmt.Sprintf("%d of %s", s.size(), s.label(s.best))
+}
+
+// Each price in the table is what the plan answers where the row's accelerator and parallelism are
+// the whole menu, settings that are tried beside the menu included, and each bound is at most that;
+// the fleet of each price keeps the SLO when that very fleet is simulated with its spares down.
+func TestEachRowIsThePlanOfItsHardware(t *testing.T) {
+	takeTurns(t)
+	var all []int
+	for seed := range 1000 {
+		all = append(all, seed)
+	}
+	q, priced, bounded := testQueue(t), 0, 0
+	for _, seed := range testkit.DrawCases(t, 2**pairs, all) {
+		m := rapid.Custom(drawnMenus).Example(seed)
+		delete(m.lists, "disaggregated")
+		question := m.question + fmt.Sprintf("fleet: {spare: %d}\n", seed%2)
+		s, cost, _ := foundHourly(t, q, question+menuWords(m.lists))
+		shapes, _, err := (&cheapestGoal{fleetGoal{s.search}}).shapes(t.Context())
+		testkit.OK(t, err)
+		for _, sh := range shapes {
+			lists := maps.Clone(m.lists)
+			lists["hardware"], lists["tensor"] = []string{sh.Accelerator},
+				[]string{fmt.Sprint(sh.GPUs)}
+			_, alone, fleet := foundHourly(t, q, question+menuWords(lists))
+			switch {
+			case sh.Replicas > 0:
+				priced++
+				n, o := sh.Replicas-s.Spare, s.options[sh.Option]
+				kept, _, err := s.Keeps(t.Context(), o, n, o.Worst(), s.Seeds)
+				testkit.OK(t, err)
+				if !kept || math.Abs(sh.Hourly-alone) > 1e-9 || sh.Hourly < cost-1e-9 {
+					t.Errorf("%d of %s for $%g/h (kept: %v), alone %s for $%g/h, the answer "+
+						"$%g/h:\n%s%s", sh.Replicas, sh.Label, sh.Hourly, kept, fleet, alone,
+						cost, question, menuWords(m.lists))
+				}
+			case sh.AtLeast > 0:
+				bounded++
+				if alone < sh.AtLeast-1e-9 || alone < cost-1e-9 {
+					t.Errorf("%s for $%g/h at least, alone %s for $%g/h, the answer $%g/h:\n%s%s",
+						sh.Label, sh.AtLeast, fleet, alone, cost, question, menuWords(m.lists))
+				}
+			case !math.IsInf(alone, 1) && s.best >= 0 || sh.Limit == "" || sh.Hourly > 0:
+				t.Errorf("%+v, alone %s for $%g/h", sh, fleet, alone)
+			}
+		}
+	}
+	if priced == 0 || bounded == 0 {
+		t.Errorf("%d rows have a price and %d a bound: no test of both", priced, bounded)
 	}
 }

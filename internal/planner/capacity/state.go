@@ -160,8 +160,9 @@ func (s *standing) mayWin(i int) bool {
 }
 
 // leastCost returns the least that a fleet of option i could cost, by the bounds.
-func (s *standing) leastCost(i int) float64 {
-	o := s.options[i]
+func (s *standing) leastCost(i int) float64 { return s.leastOf(s.options[i]) }
+
+func (s *standing) leastOf(o *candidate.Option) float64 {
 	if o.Scaled() {
 		return float64(max(o.Scaling.Mean, float64(o.Always()+s.Spare)) * o.Price)
 	}

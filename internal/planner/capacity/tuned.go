@@ -16,7 +16,8 @@ import (
 )
 
 // The options whose settings are tried, the rounds, and the simulations after which no further
-// setting is tried: in all, or where the cheapest fleet is asked for, of one option of the menu.
+// setting is tried: in all, or where the cheapest fleet is asked for, of one option of the menu,
+// the ones that decide about a setting left out.
 const (
 	mostTuned       = 12
 	mostTuningTurns = 4
@@ -86,15 +87,12 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 		for _, r := range first {
 			from, missing := s.options[r.option].From, r.missing
 			if r.promise != clearlyMisses {
-				if runs[from] >= mostOptionRuns ||
-					s.cheaper(r.option) < s.Fewest(s.options[r.option]) {
+				if s.cheaper(r.option) < s.Fewest(s.options[r.option]) {
 					continue
 				}
-				begun := s.Trials.Count()
 				if missing, err = s.tryTuned(ctx, r.option); err != nil {
 					return nil, err
 				}
-				runs[from] += s.Trials.Count() - begun
 			}
 			if missing > 0 && missing < least[from] {
 				least[from], near[from] = missing, r.option
@@ -110,8 +108,27 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 		}
 		next := slices.Sorted(maps.Values(near))
 		s.sortByNearness(next)
+		if i := s.runnerUp(first, missed); s.best != before && i >= 0 {
+			next = append(next, i)
+		}
 		return next, nil
 	})
+}
+
+// runnerUp returns the setting that came nearest to the SLO for the price of before, of the ones of
+// the answer's option of the menu that are not of the kind that the answer has changed last; -1
+// without one that came near. Further steps in its direction may be better than the answer.
+func (s *tuner) runnerUp(list []firstRun, missed map[int]float64) int {
+	from, next := s.chosen().From, -1
+	least := nearer * missed[from]
+	for _, r := range list {
+		o := s.options[r.option]
+		if o.From == from && o.LastChanged() != s.chosen().LastChanged() && r.missing < least &&
+			s.cheaper(r.option) >= s.Fewest(o) {
+			next, least = r.option, r.missing
+		}
+	}
+	return next
 }
 
 // coordinateSearch tries settings of some options, and in further turns of the ones that a turn
@@ -303,7 +320,49 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 	}
 	slices.SortStableFunc(list,
 		func(a, b firstRun) int { return cmp.Compare(a.promise, b.promise) })
-	return list, nil
+	keep := 0
+	for keep < len(list) && list[keep].promise == clearlyKeeps {
+		keep++
+	}
+	return list, s.race(ctx, list[:keep], runs)
+}
+
+// smallerBy is the ratio of the prices at which settings that keep the SLO are compared.
+const smallerBy = 0.75
+
+// race sorts settings that clearly keep the SLO, the ones that keep it in the cheapest fleets
+// first: each is simulated once more as a fleet of three quarters of the price, and those that do
+// not clearly miss the SLO again, while more than one is left.
+func (s *tuner) race(ctx context.Context, list []firstRun, runs map[int]int) error {
+	for price := smallerBy * s.cost(); len(list) > 1; price *= smallerBy {
+		for k := range list {
+			i := list[k].option
+			o := s.options[i]
+			n := int(o.Affordable(price)) - s.Spare
+			if list[k].promise = clearlyMisses; n < s.Fewest(o) || runs[o.From] >= mostOptionRuns {
+				continue
+			}
+			runs[o.From]++
+			t, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
+			if err = s.unlessBroken(i, err); err != nil {
+				return err
+			}
+			if s.outcomes[i].kind != broken && (t.Keeps() || !t.Kept.Excludes(t.Target)) {
+				list[k].promise = clearlyKeeps
+			}
+		}
+		slices.SortStableFunc(list,
+			func(a, b firstRun) int { return cmp.Compare(a.promise, b.promise) })
+		left := 0
+		for k := range list {
+			if list[k].promise == clearlyKeeps {
+				left++
+			}
+			list[k].promise = clearlyKeeps // at the price that was asked first
+		}
+		list = list[:left]
+	}
+	return nil
 }
 
 // tuneScaled is tune for a menu whose replicas start and stop with the load. Each simulation has

@@ -209,8 +209,9 @@ type Shape struct {
 	// KVTokens is the number of tokens that the KV memory of a replica holds; 0 if the model does
 	// not fit.
 	KVTokens int `json:"kv_tokens"`
-	// Replicas and Accelerators are the numbers of the fleet, spares included; 0 if no fleet
-	// that meets the SLO was simulated.
+	// Replicas and Accelerators are the numbers of the fleet, spares included, and Hourly its price,
+	// as the plan would answer with this shape alone; 0 if that was not asked, or no fleet meets the
+	// SLO.
 	Replicas     int `json:"replicas"`
 	Accelerators int `json:"accelerators"`
 	// Fewest is the least number of running replicas, spares included, if they start and stop with
@@ -218,6 +219,9 @@ type Shape struct {
 	Fewest     int     `json:"fewest_replicas,omitempty"`
 	Hourly     float64 `json:"dollars_per_hour"`
 	PerMillion float64 `json:"dollars_per_million_output_tokens"`
+	// AtLeast bounds the price an hour of a fleet from below, with any settings that a plan tries;
+	// 0 where a price is known, or that no fleet keeps the SLO.
+	AtLeast float64 `json:"at_least_dollars_per_hour,omitempty"`
 	// Limit says what limits the shape: why it does not fit, or what it misses at a higher rate.
 	Limit string `json:"limit"`
 }

@@ -18,6 +18,10 @@ import (
 // mostRows is the largest number of fleets that a page shows.
 const mostRows = 24
 
+// Contender is up to how many times the price of the answer fleets of other kinds of replicas are
+// looked for.
+const Contender = 1.4
+
 // tables returns the fleets that were compared, with what is said of them.
 func (a *Answer) tables() (list doc.Blocks) {
 	switch a.Goal.Find {
@@ -155,7 +159,7 @@ func (a *Answer) shapes() doc.Blocks {
 	}
 	table := doc.Block{Kind: doc.Table, Left: []int{0, 6}, Header: []string{"replica", "KV ktok",
 		"1/s each", "replicas", a.money("/h"), a.money("/1M"), "evidence"}}
-	apart, unsized := false, false
+	apart, bounded := false, false
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
 		apart = apart || !plainShape(s.Shape)
@@ -166,12 +170,14 @@ func (a *Answer) shapes() doc.Blocks {
 		if s.Rate > 0 {
 			row[2] = units.Figure(s.Rate)
 		}
-		if unsized = unsized || s.Replicas == 0; s.Replicas > 0 {
+		if s.Replicas > 0 {
 			row[3] = fmt.Sprint(s.Replicas)
 			if s.Fewest > 0 {
 				row[3] = fmt.Sprintf("%d–%d", s.Fewest, s.Replicas)
 			}
 			row[4] = units.Figure(s.Hourly)
+		} else if s.AtLeast > 0 {
+			row[4], bounded = "≥ "+units.Figure(s.AtLeast), true
 		}
 		if s.PerMillion > 0 {
 			row[5] = units.Figure(s.PerMillion)
@@ -179,9 +185,10 @@ func (a *Answer) shapes() doc.Blocks {
 		table.Rows = append(table.Rows, row)
 	}
 	var words []string
-	if unsized {
-		words = append(words, "A row without replicas: no fleet of them that keeps the SLO was "+
-			"simulated.")
+	if bounded {
+		words = append(words, fmt.Sprintf("≥: a bound from below, by the roofline and with any "+
+			"settings. No such fleet is known for at most %g times the price of the answer.",
+			Contender))
 	}
 	if a.FurtherShapes > 0 {
 		words = append(words, fmt.Sprintf("%d more kinds of replicas are farther from being "+

@@ -50,13 +50,40 @@ func (p *Parts) Bound(plan *asked.Plan) []Busy {
 	if p.Unfit() != "" {
 		return nil
 	}
-	load := p.Load()
-	p.latencies(load)
+	p.latencies(p.Load())
+	return p.busyFor(p.Load())
+}
+
+// busyFor bounds how long parts are busy with a load, and then with each of its stretches.
+func (p *Parts) busyFor(load *asked.Load) []Busy {
 	list := []Busy{p.busy(&load.Low, &load.Kept, load.TPOT)}
 	for i := range load.Stretches {
 		list = append(list, p.busyAtBest(&load.Stretches[i].Work, load.TPOT))
 	}
 	return list
+}
+
+// Tunable returns the option with the bounds of any settings that a plan tries beside those of its
+// menu: where it leaves batching to the engine, steps of any size, and where it leaves the KV cache
+// to it, one of half the bytes.
+func (o *Option) Tunable(plan *asked.Plan) *Option {
+	other, parts := *o, *o.Parts
+	for _, s := range []**Server{&parts.Prefill, &parts.Decode} {
+		if *s == nil {
+			continue
+		}
+		given, loose := (*s).Asked(), **s
+		if given.Batching.Policy == "" && given.Batching.Params == nil {
+			loose.Pace.Batch = math.Inf(1)
+		}
+		if given.Engine.KVCache == "" {
+			loose.Pace.room, loose.Pace.context = 2*loose.Pace.room, loose.Pace.context/2
+		}
+		*s = &loose
+	}
+	other.Parts, other.Scaling = &parts, o.Scaling.Copied()
+	other.Bound(parts.busyFor(o.Load()))
+	return &other
 }
 
 // judge sets how wrong the predicted step times may be.

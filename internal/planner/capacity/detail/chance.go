@@ -161,12 +161,18 @@ func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun
 	o := f.Option
 	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), Late: asked.LateBy(1)}
 	var runs []judge.Trial
-	for seed := range f.Trials.File.Plan.Seeds(f.Few()) {
+	seeds, growing := f.Trials.File.Plan.Seeds(f.Few()), 0
+	for seed := range seeds {
 		t, _, err := f.Simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return lateRun{}, err
 		}
-		runs = append(runs, t)
+		if runs = append(runs, t); t.Growing {
+			growing++
+		}
+		if growing == 2 { // latencies grow whichever run is left out
+			return lateRun{deviations, make([]asked.Late, 1+seeds)}, nil
+		}
 	}
 	r := lateRun{deviations: deviations, most: []asked.Late{mostOf(runs)}}
 	for k := range runs {

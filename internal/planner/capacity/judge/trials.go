@@ -38,6 +38,42 @@ type Trials struct {
 	// Ahead marks trials that may not be needed.
 	Ahead bool
 	*Ledger
+	// Own holds the simulations that one search of several on a ledger needed; nil where there is
+	// one search.
+	Own *Needed
+}
+
+// Needed is a set of simulations. Its methods may be called by several goroutines.
+type Needed struct {
+	mu   sync.Mutex
+	seen map[*Entry]bool
+}
+
+// Apart returns trials of another search on the same ledger, which counts only what it needs
+// itself: its answer does not depend on what other searches need at the same time.
+func (t *Trials) Apart() *Trials {
+	other := *t
+	other.Clocks, other.Own = scenarios.NewClocks(), &Needed{seen: map[*Entry]bool{}}
+	return &other
+}
+
+// Count is the number of simulations that the search needed, each counted once.
+func (t *Trials) Count() int {
+	if t.Own == nil {
+		return t.Ledger.Count()
+	}
+	t.Own.mu.Lock()
+	defer t.Own.mu.Unlock()
+	return len(t.Own.seen)
+}
+
+// need notes that the search needs a simulation.
+func (t *Trials) need(e *Entry) {
+	if t.Own != nil && !t.Ahead {
+		t.Own.mu.Lock()
+		defer t.Own.mu.Unlock()
+		t.Own.seen[e] = true
+	}
 }
 
 // Ledger holds the simulations that were asked for, by key.
@@ -139,6 +175,7 @@ func (t *Trials) Trial(ctx context.Context, s scenarios.Scenario, rate float64,
 
 // wait returns a simulation when it is done.
 func (t *Trials) wait(ctx context.Context, e *Entry) (Trial, error) {
+	t.need(e)
 	select {
 	case <-e.ready:
 		return e.trial, errors.Join(e.err, t.record(e))

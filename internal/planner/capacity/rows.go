@@ -1,0 +1,282 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+)
+
+// mostAlone is how many shapes beside the answer's have the plan answered for them alone: those
+// whose bounds are the lowest.
+const mostAlone = 6
+
+// alone answers the plan for single shapes, each as if it were the whole menu, up to the price of a
+// contender: for the answer's shape, and for others that may cost less than that by their bounds. So
+// each price beside the answer is found as the answer was, with settings of its own; and if one is
+// lower, it is the answer.
+func (s *search) alone(ctx context.Context) error {
+	if p := &s.Trials.File.Plan; s.best < 0 || p.FirstAnswer() && p.Horizon == nil {
+		return nil
+	}
+	shapes := s.shapesByBound()
+	s.rows = map[string]row{}
+	found := make([]*search, len(shapes))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(mostAgain)
+	for k, sh := range shapes {
+		group.Go(func() (err error) {
+			found[k], err = s.alike(ctx, sh.options)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for k, own := range found {
+		name := shapes[k].name
+		if own.best < 0 {
+			s.rows[name] = row{option: -1}
+			if n := own.nearest(); n != nil {
+				s.rows[name] = row{option: -1, limit: n.Limit}
+			}
+			continue
+		}
+		i := s.adopted(own, shapes[k].options)
+		s.rows[name] = row{option: i, replicas: own.outcomes[own.best].replicas,
+			hourly: own.cost()}
+		if i != s.best && s.wins(s.options[i], s.rows[name].replicas, own.cost()) {
+			s.outcomes[s.best].words = "another costs less"
+			s.makeBest(i)
+		}
+	}
+	if s.tuned != nil {
+		s.tuned.Settings = s.chosen().Settings()
+	}
+	return nil
+}
+
+// row is the answer where a shape is the whole menu: replicas of an option, without spares, and
+// their price an hour; or if no fleet up to the price of a contender keeps the SLO, an option of -1
+// and what the nearest lacks.
+type row struct {
+	option, replicas int
+	hourly           float64
+	limit            string
+}
+
+// rowOf returns the row of a shape, which of the answer's is the answer, and whether it is known.
+func (s *search) rowOf(shape string) (row, bool) {
+	if s.best >= 0 && s.chosen().Shape() == shape {
+		return row{option: s.best, replicas: s.outcomes[s.best].replicas, hourly: s.cost()}, true
+	}
+	r, known := s.rows[shape]
+	return r, known
+}
+
+// shapeOptions is the options of the menu that have a shape, and the least that they cost.
+type shapeOptions struct {
+	name    string
+	options []int
+	atLeast float64
+}
+
+// shapesByBound returns the shapes for which the plan is answered alone, the answer's first.
+func (s *search) shapesByBound() []shapeOptions {
+	var list []shapeOptions
+	at := map[string]int{}
+	mine := s.options[s.chosen().From].Shape()
+	for i, o := range s.options[:s.listed()] {
+		name := o.Shape()
+		k, seen := at[name]
+		if !seen {
+			k = len(list)
+			at[name], list = k, append(list, shapeOptions{name: name, atLeast: math.Inf(1)})
+		}
+		list[k].options = append(list[k].options, i)
+		list[k].atLeast = min(list[k].atLeast, s.atLeast(i))
+	}
+	first := func(sh *shapeOptions) bool { return sh.name == mine }
+	slices.SortStableFunc(list, func(a, b shapeOptions) int {
+		if first(&a) != first(&b) {
+			return map[bool]int{true: -1, false: 1}[first(&a)]
+		}
+		return cmp.Compare(a.atLeast, b.atLeast)
+	})
+	n := 0
+	for n < len(list) && n <= mostAlone && (n == 0 || list[n].atLeast <= contender*s.cost()) {
+		n++
+	}
+	return list[:n]
+}
+
+// atLeast returns the least that a fleet of an option of the menu costs with any settings that are
+// tried, by the bounds; infinite where it cannot keep the SLO.
+func (s *search) atLeast(i int) float64 {
+	o := s.options[i]
+	if o.Unfit() != "" || o.Tight {
+		return math.Inf(1)
+	}
+	if s.Trials.File.Plan.Tunes() {
+		o = o.Tunable(&s.Trials.File.Plan)
+	}
+	if s.Most(o) < s.Fewest(o) {
+		return math.Inf(1)
+	}
+	return s.leastOf(o)
+}
+
+// alike answers the plan for some options of the menu alone.
+func (s *search) alike(ctx context.Context, list []int) (*search, error) {
+	var some []*candidate.Option
+	for _, i := range list {
+		some = append(some, s.options[i])
+	}
+	f, trials := *s.Trials.File, s.Trials.Apart()
+	if !f.Plan.Scaled() { // else fleets cost less than their largest number of replicas
+		f.Plan.Goal.Budget.Amount = contender * s.cost()
+	}
+	trials.File = &f
+	own, err := among(ctx, candidate.Copies(some, &f, nil), trials)
+	if err != nil {
+		return nil, err
+	}
+	own.Rate = s.Rate
+	return own, own.settle(ctx)
+}
+
+// adopted adds the answer of a search among some options of the menu to the options, and returns
+// its place.
+func (s *search) adopted(own *search, list []int) int {
+	o, replicas := *own.chosen(), own.outcomes[own.best]
+	i := list[o.From]
+	if o.From != o.Index {
+		label := own.label(own.best)
+		i = slices.IndexFunc(s.options, func(o *candidate.Option) bool {
+			return s.label(o.Index) == label
+		})
+		if i < 0 {
+			i = len(s.options)
+			o.Index, o.From = i, list[o.From]
+			s.options, s.outcomes = append(s.options, &o), append(s.outcomes, outcome{})
+		}
+	}
+	if i != s.best {
+		s.outcomes[i].kind, s.outcomes[i].words = simulated, "another costs less"
+	}
+	s.outcomes[i].replicas, s.outcomes[i].running = replicas.replicas, replicas.running
+	s.outcomes[i].sized = true
+	return i
+}
+
+// shapes shows each accelerator and parallelism at its best settings, as far as they are known.
+func (s *cheapestGoal) shapes(ctx context.Context) (list []answer.Shape, left int, err error) {
+	leaders, left := s.leaders()
+	list = make([]answer.Shape, len(leaders))
+	group, ctx := errgroup.WithContext(ctx)
+	for n, i := range leaders {
+		if !s.Trials.Shard.Mine(n) {
+			continue
+		}
+		group.Go(func() (err error) {
+			list[n], err = s.shape(ctx, i)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(list, func(a, b answer.Shape) int {
+		return cmp.Or(-cmp.Compare(sign(a.Replicas), sign(b.Replicas)),
+			cmp.Compare(a.Hourly, b.Hourly), cmp.Compare(bound(a), bound(b)))
+	})
+	return list, left, nil
+}
+
+func sign(n int) int { return min(n, 1) }
+
+// bound is the least that a shape costs, as far as it is known.
+func bound(sh answer.Shape) float64 {
+	if sh.AtLeast > 0 {
+		return sh.AtLeast
+	}
+	return math.Inf(1)
+}
+
+// shape describes the fleet of an option, whose price is that of its shape alone, or what bounds
+// say of it.
+func (s *cheapestGoal) shape(ctx context.Context, i int) (answer.Shape, error) {
+	o, outcome := s.options[i], &s.outcomes[i]
+	sh := answer.Shape{Shape: o.Shape(), GPUs: o.GPUs, Label: s.label(i), Grade: o.Grade, Option: i}
+	if o.Decode == nil || o.Decode.Offer.Accelerator == o.Prefill.Offer.Accelerator {
+		sh.Accelerator = o.Prefill.Offer.Accelerator
+	}
+	if outcome.kind == unfit || outcome.kind == outOfReach || outcome.kind == broken {
+		sh.Limit = s.words(i)
+		return sh, nil
+	}
+	sh.KVTokens = o.Prefill.Room
+	r, _ := s.rowOf(sh.Shape)
+	if r.replicas == 0 {
+		s.without(i, r.limit, &sh)
+		return sh, nil
+	}
+	size := r.replicas + s.Spare
+	sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.GPUs, r.hourly
+	if o.Scaled() {
+		sh.Fewest = o.Scaling.Always + s.Spare
+	}
+	if millions := s.millions(); millions > 0 {
+		sh.PerMillion = sh.Hourly / millions
+	}
+	err := s.limit(ctx, i, r.replicas, &sh)
+	if words, failed := judge.Failure(err); failed {
+		sh.Limit, err = words, nil
+	}
+	return sh, err
+}
+
+// without says of a shape for which no fleet is known what one costs at least.
+func (s *cheapestGoal) without(i int, limit string, sh *answer.Shape) {
+	sh.Limit = s.words(i)
+	least := math.Inf(1)
+	for k, o := range s.options[:s.listed()] {
+		if o.Shape() == sh.Shape {
+			least = min(least, s.atLeast(k))
+		}
+	}
+	if math.IsInf(least, 1) {
+		return
+	}
+	sh.AtLeast = least
+	sh.Limit = "it costs " + s.Money(least) + "/h at least by the roofline, with any settings"
+	if limit != "" {
+		sh.Limit += "; at the menu's settings, up to " + s.Money(contender*s.cost()) + "/h: " + limit
+	}
+}
+
+// limit notes the highest rate of a replica that is judged alone, and what limits the option.
+func (s *cheapestGoal) limit(ctx context.Context, i, replicas int, sh *answer.Shape) error {
+	o := s.options[i]
+	switch {
+	case s.Trials.File.Plan.Divisible() && !o.IsSpot():
+		rate, above, err := s.highest(ctx, i)
+		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.Trial.Limit
+		return err
+	case replicas == 1:
+		sh.Limit = "one is enough"
+	default:
+		v, err := s.Enough(ctx, o, replicas-1)
+		if err == nil {
+			sh.Limit = s.whyLost(o, replicas-1, v)
+		}
+		return err
+	}
+	return nil
+}
