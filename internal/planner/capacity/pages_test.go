@@ -27,8 +27,8 @@ func smallPlans() map[string]struct{ text, shows string } {
 	const effort = "\neffort: {requests: 100, most-requests: 200}\n"
 	return map[string]struct{ text, shows string }{
 		"apart": {"model: llama-3.1-8b\nworkload: {rate: 30/s, prompt: 2000, output: 40}\n" +
-			"slo: {ttft: 800ms, tpot: 15ms}\nmenu: {hardware: [h100-sxm], tensor: [1], " +
-			"disaggregated: [{prefill: 1..2, decode: 1}]}" + effort, "2P+1D"},
+			"slo: {ttft: 800ms, tpot: 15ms}\nmenu: {hardware: [h100-sxm], tensor: [1], tune: " +
+			"none, disaggregated: [{prefill: 1..2, decode: 1}]}" + effort, "2P+1D"},
 		"cascade": {"models:\n" +
 			"  - {name: small, model: llama-3.1-8b, workload: {rate: 20/s, prompt: 800, " +
 			"output: 50}, slo: {ttft: 1s, tpot: 50ms}}\n" +
