@@ -39,7 +39,7 @@ func (s *cheapestGoal) find(ctx context.Context) error { return s.cheapest(ctx) 
 
 // cheapest finds the cheapest fleet that keeps the SLO.
 func (s *search) cheapest(ctx context.Context) error {
-	return s.inSteps(ctx, s.settle, s.refineRatios, s.alone)
+	return s.inSteps(ctx, s.settle, s.refineRatios, (&shapeRows{s}).alone)
 }
 
 // settle finds the cheapest fleet at the settings of the menu and others, of the groups of the

@@ -224,7 +224,7 @@ const mostShapes = 24
 
 // leaders returns the option of each shape that is nearest to being chosen, the nearest of all
 // first, and the number of shapes that are left out. Refined ratios have shapes of their own.
-func (s *search) leaders() (list []int, left int) {
+func (s *standing) leaders() (list []int, left int) {
 	at := map[string]int{}
 	for i, o := range s.options {
 		name := o.Shape()

@@ -18,10 +18,10 @@ import (
 const mostAlone = 6
 
 // alone answers the plan for single shapes, each as if it were the whole menu, up to the price of a
-// contender: for the answer's shape, and for others that may cost less than that by their bounds. So
-// each price beside the answer is found as the answer was, with settings of its own; and if one is
+// contender: for the answer's shape, and for others that may cost less by their bounds. So each
+// price beside the answer is found as the answer was, with settings of its own; and if one is
 // lower, it is the answer.
-func (s *search) alone(ctx context.Context) error {
+func (s *shapeRows) alone(ctx context.Context) error {
 	if p := &s.Trials.File.Plan; s.best < 0 || p.FirstAnswer() && p.Horizon == nil {
 		return nil
 	}
@@ -62,23 +62,8 @@ func (s *search) alone(ctx context.Context) error {
 	return nil
 }
 
-// row is the answer where a shape is the whole menu: replicas of an option, without spares, and
-// their price an hour; or if no fleet up to the price of a contender keeps the SLO, an option of -1
-// and what the nearest lacks.
-type row struct {
-	option, replicas int
-	hourly           float64
-	limit            string
-}
-
-// rowOf returns the row of a shape, which of the answer's is the answer, and whether it is known.
-func (s *search) rowOf(shape string) (row, bool) {
-	if s.best >= 0 && s.chosen().Shape() == shape {
-		return row{option: s.best, replicas: s.outcomes[s.best].replicas, hourly: s.cost()}, true
-	}
-	r, known := s.rows[shape]
-	return r, known
-}
+// shapeRows answers the plan for single shapes.
+type shapeRows struct{ *search }
 
 // shapeOptions is the options of the menu that have a shape, and the least that they cost.
 type shapeOptions struct {
@@ -88,7 +73,7 @@ type shapeOptions struct {
 }
 
 // shapesByBound returns the shapes for which the plan is answered alone, the answer's first.
-func (s *search) shapesByBound() []shapeOptions {
+func (s *shapeRows) shapesByBound() []shapeOptions {
 	var list []shapeOptions
 	at := map[string]int{}
 	mine := s.options[s.chosen().From].Shape()
@@ -118,7 +103,7 @@ func (s *search) shapesByBound() []shapeOptions {
 
 // atLeast returns the least that a fleet of an option of the menu costs with any settings that are
 // tried, by the bounds; infinite where it cannot keep the SLO.
-func (s *search) atLeast(i int) float64 {
+func (s *shapeRows) atLeast(i int) float64 {
 	o := s.options[i]
 	if o.Unfit() != "" || o.Tight {
 		return math.Inf(1)
@@ -133,7 +118,7 @@ func (s *search) atLeast(i int) float64 {
 }
 
 // alike answers the plan for some options of the menu alone.
-func (s *search) alike(ctx context.Context, list []int) (*search, error) {
+func (s *shapeRows) alike(ctx context.Context, list []int) (*search, error) {
 	var some []*candidate.Option
 	for _, i := range list {
 		some = append(some, s.options[i])
@@ -153,7 +138,7 @@ func (s *search) alike(ctx context.Context, list []int) (*search, error) {
 
 // adopted adds the answer of a search among some options of the menu to the options, and returns
 // its place.
-func (s *search) adopted(own *search, list []int) int {
+func (s *shapeRows) adopted(own *search, list []int) int {
 	o, replicas := *own.chosen(), own.outcomes[own.best]
 	i := list[o.From]
 	if o.From != o.Index {
@@ -248,7 +233,7 @@ func (s *cheapestGoal) without(i int, limit string, sh *answer.Shape) {
 	least := math.Inf(1)
 	for k, o := range s.options[:s.listed()] {
 		if o.Shape() == sh.Shape {
-			least = min(least, s.atLeast(k))
+			least = min(least, (&shapeRows{s.search}).atLeast(k))
 		}
 	}
 	if math.IsInf(least, 1) {
@@ -257,7 +242,8 @@ func (s *cheapestGoal) without(i int, limit string, sh *answer.Shape) {
 	sh.AtLeast = least
 	sh.Limit = "it costs " + s.Money(least) + "/h at least by the roofline, with any settings"
 	if limit != "" {
-		sh.Limit += "; at the menu's settings, up to " + s.Money(contender*s.cost()) + "/h: " + limit
+		sh.Limit += "; at the menu's settings, up to " + s.Money(contender*s.cost()) + "/h: " +
+			limit
 	}
 }
 

@@ -429,8 +429,6 @@ type search struct {
 	joint bool
 	// shared is set where the fleet is not the best for this model alone for that reason.
 	shared bool
-	// rows is what is known of the shapes for which the plan was answered alone.
-	rows map[string]row
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
 	fixed map[candidate.SameButScaling]int
 	// missing is what became of options whose fleets all miss the SLO, although one replica

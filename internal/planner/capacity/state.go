@@ -41,6 +41,8 @@ type standing struct {
 	best     int       // index of the option that leads; -1 without one
 	// sizes is what is known of fleets that were simulated whole, by option.
 	sizes map[int]*judge.Numbers
+	// rows is what is known of the shapes for which the plan was answered alone.
+	rows map[string]row
 }
 
 // outcome says what the search found out about an option.
@@ -240,4 +242,22 @@ func (s *standing) mostWorthwhile(i int) int {
 		n--
 	}
 	return n
+}
+
+// row is the answer where a shape is the whole menu: replicas of an option, without spares, and
+// their price an hour; or if no fleet up to the price of a contender keeps the SLO, an option of -1
+// and what the nearest lacks.
+type row struct {
+	option, replicas int
+	hourly           float64
+	limit            string
+}
+
+// rowOf returns the row of a shape, which of the answer's is the answer, and whether it is known.
+func (s *standing) rowOf(shape string) (row, bool) {
+	if s.best >= 0 && s.chosen().Shape() == shape {
+		return row{option: s.best, replicas: s.outcomes[s.best].replicas, hourly: s.cost()}, true
+	}
+	r, known := s.rows[shape]
+	return r, known
 }

@@ -209,9 +209,9 @@ type Shape struct {
 	// KVTokens is the number of tokens that the KV memory of a replica holds; 0 if the model does
 	// not fit.
 	KVTokens int `json:"kv_tokens"`
-	// Replicas and Accelerators are the numbers of the fleet, spares included, and Hourly its price,
-	// as the plan would answer with this shape alone; 0 if that was not asked, or no fleet meets the
-	// SLO.
+	// Replicas and Accelerators are the numbers of the fleet, spares included, and Hourly its
+	// price, as the plan would answer with this shape alone; 0 if that was not asked, or no fleet
+	// meets the SLO.
 	Replicas     int `json:"replicas"`
 	Accelerators int `json:"accelerators"`
 	// Fewest is the least number of running replicas, spares included, if they start and stop with
