@@ -17,10 +17,14 @@ import (
 // whose bounds are the lowest.
 const mostAlone = 6
 
-// alone answers the plan for single shapes, each as if it were the whole menu, up to the price of a
-// contender: for the answer's shape, and for others that may cost less by their bounds. So each
-// price beside the answer is found as the answer was, with settings of its own; and if one is
-// lower, it is the answer.
+// mostUntuned is up to how many times the price of the answer a shape may cost at the menu's
+// settings for others to be tried: two settings together halve the price of some.
+const mostUntuned = 2
+
+// alone answers the plan for single shapes, each as if it were the whole menu: for the answer's
+// shape, and for others that by their bounds may cost no more than a contender. So each price
+// beside the answer is found as the answer was, with settings of its own; and if one is lower, it
+// is the answer.
 func (s *shapeRows) alone(ctx context.Context) error {
 	if p := &s.Trials.File.Plan; s.best < 0 || p.FirstAnswer() && p.Horizon == nil {
 		return nil
@@ -125,7 +129,7 @@ func (s *shapeRows) alike(ctx context.Context, list []int) (*search, error) {
 	}
 	f, trials := *s.Trials.File, s.Trials.Apart()
 	if !f.Plan.Scaled() { // else fleets cost less than their largest number of replicas
-		f.Plan.Goal.Budget.Amount = contender * s.cost()
+		f.Plan.Goal.Budget.Amount = mostUntuned * s.cost()
 	}
 	trials.File = &f
 	own, err := among(ctx, candidate.Copies(some, &f, nil), trials)

@@ -677,16 +677,16 @@ func TestTablesOfShapes(t *testing.T) {
 	a := &Answer{Shapes: []Shape{{Shape: "1 × g", Label: "1 × g, l", Accelerator: "g", GPUs: 1,
 		Rate: 1, KVTokens: 5000, Replicas: 4, Hourly: 8, PerMillion: 0.7, Limit: "memory"}}}
 	says(t, plain(a.tables()), "1 × g | 5 | 1 | 4 | 8 | 0.7 | ", "What limits each:",
-		"1 × g, l: memory", "no: without replicas", "no: more kinds", "no: xP+yD",
+		"1 × g, l: memory", "no: ≥", "no: more kinds", "no: xP+yD",
 		"no: cheapest fleet")
 	a.Shapes[0].Fewest = 2
 	says(t, plain(a.tables()), "| 2–4 |")
 	a.Shapes = append(a.Shapes, Shape{Shape: "2P+1D of h", Accelerator: "h", Rate: 9, GPUs: 1},
-		Shape{Shape: "1 × h", Accelerator: "h", GPUs: 1})
+		Shape{Shape: "1 × h", Accelerator: "h", GPUs: 1, AtLeast: 12})
 	a.FurtherShapes = 3
 	a.BestMeasured = &Shape{Label: "b", Replicas: 1, Hourly: 2, Grade: evidence.Measured}
-	says(t, plain(a.tables()), "2P+1D of h | – | 9 | – | – | – | ", "1 × h | – | – | – | – | – | ",
-		"A row without replicas", "3 more kinds", "xP+yD: a group",
+	says(t, plain(a.tables()), "2P+1D of h | – | 9 | – | – | – | ", "1 × h | – | – | – | ≥ 12 | – | ",
+		"≥: a bound from below", "3 more kinds", "xP+yD: a group",
 		"was measured: 1 replica of b, "+
 			"$2.00 an hour", "no: No fleet above")
 	a.BestMeasured.Grade = evidence.Relative

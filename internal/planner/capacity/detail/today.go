@@ -133,6 +133,9 @@ func Changed(j *judge.Judge, missed judge.Trial, o *candidate.Option) ([]*candid
 			latency = one
 		}
 	}
+	if strings.Contains(missed.Limit, "KV memory") {
+		latency = "" // smaller steps leave more of it, larger ones take less time
+	}
 	return ChangedFor(j, o, latency)
 }
 
