@@ -685,7 +685,8 @@ func TestTablesOfShapes(t *testing.T) {
 		Shape{Shape: "1 × h", Accelerator: "h", GPUs: 1, AtLeast: 12})
 	a.FurtherShapes = 3
 	a.BestMeasured = &Shape{Label: "b", Replicas: 1, Hourly: 2, Grade: evidence.Measured}
-	says(t, plain(a.tables()), "2P+1D of h | – | 9 | – | – | – | ", "1 × h | – | – | – | ≥ 12 | – | ",
+	says(t, plain(a.tables()), "2P+1D of h | – | 9 | – | – | – | ",
+		"1 × h | – | – | – | ≥ 12 | – | ",
 		"≥: a bound from below", "3 more kinds", "xP+yD: a group",
 		"was measured: 1 replica of b, "+
 			"$2.00 an hour", "no: No fleet above")
