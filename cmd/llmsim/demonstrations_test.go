@@ -52,8 +52,7 @@ func verdicts() map[string]map[string]string {
 func TestDemonstrationsShowTheirVerdict(t *testing.T) {
 	command := regexp.MustCompile("`(llmsim compare [^`]*)`")
 	named := map[string]bool{}
-	for _, page := range []string{"notebooks/README.md", "docs/examples/slides.md",
-		"docs/teaching.md"} {
+	for _, page := range []string{"notebooks/README.md", "docs/teaching.md"} {
 		text := testkit.Read(t, filepath.Join("..", "..", page))
 		for _, found := range command.FindAllStringSubmatch(string(text), -1) {
 			named[found[1]] = true

@@ -3,7 +3,7 @@
 const el = (id) => document.getElementById(id);
 const app = {
   options: undefined, state: undefined, problem: "", runs: {}, overviews: [], seeds: [], servers: [new Frames(0), new Frames(1)],
-  playing: false, at: 0, speed: 4, last: 0, view: {}, controls: false, answered: undefined, score: new Map(),
+  playing: false, at: 0, speed: 4, last: 0, view: {}, controls: false,
 };
 
 // Simulated milliseconds in a second of the player, and where a reader who asked for no moment arrives.
@@ -12,22 +12,18 @@ const arrival = 2000;
 
 const count = () => app.state.beside ? 2 : 1;
 
-// scenarios returns the settings of the runs that the page shows: the first server, the one beside it, and what a
-// stop of a tour compares with.
+// scenarios returns the settings of the runs that the page shows: the first server, and the one beside it.
 function scenarios() {
-  const { state, options } = app, stop = stopAt(state.tour);
+  const { state, options } = app;
   const list = { main: settingsOf(state, options) };
   if (state.beside) list.beside = settingsOf(besideOf(state, options), options);
-  for (const [name, edit] of Object.entries(stop?.versus ?? {}))
-    list[name] = settingsOf(changed(without(state, edit.drop ?? []), options, edit.set ?? []), options);
-  for (const [name, settings] of Object.entries(stop?.train ?? {})) list[name] = ["train", ...settings];
   return list;
 }
 
 // change changes the state, and all that follows from it.
 function change(edit) {
   edit(app.state);
-  Object.assign(app, { answered: undefined, view: {} });
+  app.view = {};
   app.at = app.state.at;
   keepAddress();
   simulate();
@@ -36,7 +32,7 @@ function change(edit) {
 // control changes what a control is for. Other requests come to a server that runs; another server starts anew.
 function control(c, value) {
   const { state } = app, { values } = state;
-  if (c.group === "Users" && app.at > 0 && !stopAt(state.tour)?.anew) {
+  if (c.group === "Users" && app.at > 0) {
     if (app.drag === undefined && Math.abs((state.past.at(-1)?.until ?? -9) - app.at) > 1) {
       const before = Object.fromEntries(controls.filter((c) => c.group === "Users").map((c) => [c.id, values[c.id]]));
       state.past = [...state.past.filter((p) => p.until < app.at), { until: app.at, values: before }];
@@ -161,7 +157,7 @@ function settle() {
 // render draws the stage and the whole run.
 function render() {
   const { at, view } = app;
-  app.hits = app.servers.slice(0, count()).map((s, i) => drawServer(el(`stage-${i}`), s, at, view, wanted()));
+  app.hits = app.servers.slice(0, count()).map((s, i) => drawServer(el(`stage-${i}`), s, at, view));
   drawRun(el("run"), app.overviews, at, app.state.past);
   const time = el("time");
   time.max = Math.max(1, ...app.overviews.map((o) => o.ends));
@@ -170,9 +166,6 @@ function render() {
   el("clock").textContent = milliseconds(at);
   app.servers.slice(0, count()).forEach((s, i) => { if (!app.playing || performance.now() - (app.worded ?? 0) > 400) words(s, i); });
 }
-
-// wanted returns which of memory and roof the text speaks of, for stages that have room for one.
-function wanted() { return stopAt(app.state.tour)?.text.includes("{roof|") ? "roof" : "memory"; }
 
 // words says what a stage shows.
 function words(server, i) {

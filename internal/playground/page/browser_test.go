@@ -316,33 +316,6 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 	}
 }
 
-// A reader sets the sliders to a machine of their own: twice the bandwidth writes twice the tokens,
-// prompts stay as they are, and the address holds the machine.
-func TestReaderAddsAMachine(t *testing.T) {
-	r := open(t, "tour=machines.1&machine=100,3,4")
-	rates := func() (decode, prompt float64) {
-		return see[float64](r, "expected(machines.phases.decode).law"),
-			see[float64](r, "expected(machines.phases.prompt).law")
-	}
-	decode, prompt := rates()
-	r.press("#machine-bandwidth", strings.Repeat(kb.ArrowRight, 15)) // 15 times 0.02 decades: 2
-	faster, same := rates()
-	if ratio := faster / decode; ratio < 1.99 || ratio > 2.01 || same != prompt {
-		t.Errorf("twice the bandwidth: tokens %v times as fast, prompts from %v to %v", ratio,
-			prompt, same)
-	}
-	words := r.text("machine-decode-words")
-	r.do(chromedp.Reload())
-	r.ready()
-	if r.text("machine-decode-words") != words || !strings.Contains(words, "Your machine") {
-		t.Errorf("once loaded again it says %q, want %q", r.text("machine-decode-words"), words)
-	}
-	r.do(chromedp.EmulateViewport(390, 844))
-	if wide := see[float64](r, "document.documentElement.scrollWidth"); wide > 390 {
-		t.Errorf("on a phone the page is %v pixels wide", wide)
-	}
-}
-
 // number writes a number for a script.
 func number(x float64) string {
 	text, err := json.Marshal(x)

@@ -13,7 +13,6 @@ function connect() {
   on("slower", "click", () => hasten(-1));
   on("faster", "click", () => hasten(1));
   on("time", "input", () => { if (app.playing) play(false); move(Number(el("time").value)); });
-  on("tour-choice", "change", () => { const id = el("tour-choice").value; if (id) enter(`${id}.1`); else leave(); });
   on("all-controls", "click", () => { app.controls = !app.controls; update(); });
   on("reset", "click", () => { Object.assign(app.state, initialState()); app.controls = false; change(() => {}); });
   on("copy-link", "click", () => { settle(); offer("A link to this state", location.href); });

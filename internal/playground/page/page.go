@@ -12,7 +12,6 @@ import (
 	"regexp"
 
 	"github.com/llmsim/llmsim/internal/playground"
-	"github.com/llmsim/llmsim/internal/report/lesson"
 )
 
 //go:generate go run generate.go wasm
@@ -35,12 +34,9 @@ type content struct {
 	Style   template.CSS
 	Program template.HTML
 	Worker  template.HTML
-	// Machines is the measured machines of a tour, Words the words that the coin is thrown for, and
-	// First what the page shows before the simulator runs, as JSON.
-	Machines template.JS
-	Words    template.JS
-	First    template.JS
-	Scripts  []template.JS
+	// First is what the page shows before the simulator runs, as JSON.
+	First   template.JS
+	Scripts []template.JS
 }
 
 // comment matches lines of comments, and indentation: browsers need neither.
@@ -83,20 +79,6 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	machines, err := lesson.Devices()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := json.Marshal(machines)
-	if err != nil {
-		return nil, err
-	}
-	c.Machines = template.JS(rows) // encoding/json escapes <, > and &
-	words, err := json.Marshal(lesson.NewDrafts(0).Words)
-	if err != nil {
-		return nil, err
-	}
-	c.Words = template.JS(words)
 	c.Worker = template.HTML(bytes.Join([][]byte{starter, unpacker, worker}, []byte("\n")))
 	first, err := playground.NewFirst()
 	if err != nil {
@@ -106,13 +88,10 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.First = template.JS(text)
+	c.First = template.JS(text) // encoding/json escapes <, > and &
 	for _, name := range []string{"vendor/htm-preact.js", "simulator.js", "settings.js",
 		"frames.js",
-		"pen.js", "pictures.js", "machines.js", "coin.js", "training.js", "touring.js",
-		"tours-time.js",
-		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "planner.js",
-		"input.js", "app.js",
+		"pen.js", "pictures.js", "panel.js", "planner.js", "input.js", "app.js",
 		"book/*.js", "book/chapters/*.js", // book.js orders the chapters
 		"start.js"} {
 		files, err := fs.Glob(sources, name)

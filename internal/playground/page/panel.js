@@ -1,24 +1,10 @@
-// The panel beside the picture: one idea at a time with the controls it needs, a stop of a tour, or all controls.
+// The panel beside the picture: one idea at a time with the controls it needs, or all controls.
 "use strict";
 const { html } = htmPreact;
 
-// What a stop shows in place of the server, and the controls of it.
-const charts = {
-  machines: { read: readMachine, Controls: Machines, Picture: Chart },
-  coin: { read: readCoin, Controls: CoinControls, Picture: CoinChart },
-  train: { read: () => {}, Controls: () => null, Picture: Bars },
-};
-const chartOf = (stop) => charts[stop?.train ? "train" : stop?.chart];
-
 // update shows the state in the panel and the header.
 function update() {
-  const stop = stopAt(app.state.tour);
-  const chart = chartOf(stop);
-  chart?.read();
-  htmPreact.render(html`<${Panel} stop=${stop} />`, el("panel"));
-  htmPreact.render(chart ? html`<${chart.Picture} stop=${stop} />` : null, el("chart"));
-  document.body.classList.toggle("charted", !!chart);
-  el("tour-choice").value = app.state.tour.split(".")[0];
+  htmPreact.render(html`<${Panel} />`, el("panel"));
   el("all-controls").setAttribute("aria-expanded", String(app.controls));
   el("all-controls").textContent = app.controls ? "Fewer controls" : "All controls";
   document.querySelectorAll(".stage").forEach((figure, i) => { figure.hidden = i >= count(); });
@@ -28,24 +14,19 @@ function update() {
   } else el("name-0").textContent = "";
 }
 
-function Panel({ stop }) {
+function Panel() {
   if (app.controls) return html`<h2>All controls</h2><${Problem} /><${Figures} /><${Everything} />`;
-  if (stop) return html`<${Stop} key=${app.state.tour} stop=${stop} />`;
   return html`<h2 tabindex="-1" id="story">A server of a language model, at work</h2>
-    <${Words} parts=${["Requests come and wait in the {queue|queue}. A step computes prompts (wide blocks in the {batch|batch}) and gives every request that decodes one token (a tick). For each step {step|all weights stream past}, from memory to arithmetic. Every token leaves its keys and values in {memory|KV memory} until the answer is complete."]} />
+    <${Words} text=${"Requests come and wait in the {queue|queue}. A step computes prompts (wide blocks in the {batch|batch}) and gives every request that decodes one token (a tick). For each step {step|all weights stream past}, from memory to arithmetic. Every token leaves its keys and values in {memory|KV memory} until the answer is complete."} />
     <p>Open the tap: from this moment on, requests come at another rate.</p>
     <${Slider} c=${controls.find((c) => c.id === "rate")} /><${Past} /><${Problem} /><${Figures} />
-    <p><button type="button" id="first-tour" onClick=${() => enter(`${tours[0].id}.1`)}>Next: ${tours[0].name}</button></p>
+    <p>Why it is so: <a href="#book">the book</a>.</p>
     <p class="small">llmsim ${app.options.version}. The figures are those of <code>llmsim scenario</code>, byte by byte. Nothing is sent anywhere. The same address gives the same figures.</p>`;
 }
 
-// Words shows text. In it, {batch|words} names a region of the picture, and a figure is shown with the value that
-// it was read from.
-function Words({ parts, ...rest }) {
-  const shown = parts.flatMap((part) => typeof part === "string" ? part.split(/(\{[^}]*\})/) : [part]);
-  return html`<p ...${rest}>${shown.map((part) => {
-    if (part.law) return html`<${Law} run=${part.law} />`;
-    if (typeof part !== "string") return html`<${Figure} of=${part} />`;
+// Words shows a text in which {batch|words} names a region of the picture.
+function Words({ text }) {
+  return html`<p>${text.split(/(\{[^}]*\})/).map((part) => {
     if (!part.startsWith("{")) return part;
     const [region, words] = part.slice(1, -1).split("|");
     const on = () => look({ region }), off = () => look({});
@@ -53,22 +34,9 @@ function Words({ parts, ...rest }) {
   })}</p>`;
 }
 
-// Figure shows a value of a run, or how many times as large it is as another.
-function Figure({ of: { run, key, by, form } }) {
-  const value = by ? figureOf({ run, key }) / figureOf(by) : figureOf({ run, key });
-  return html`<b class="figure" data-run=${run} data-key=${key} data-by=${by ? `${by.run} ${by.key}` : ""} data-value=${value}>${form(value)}</b>`;
-}
-
-const figureOf = ({ run, key }) => key.split(".").reduce((v, k) => v?.[k], run === "coin" ? coinFigures() : app.runs[run]?.figures);
-
-// Law shows how many tokens a step gives by the law, with the drafts and the acceptance of a run.
-function Law({ run }) {
-  const { tokens, acceptance: { rate } } = app.runs[run].figures.scenario.speculation, law = (1 - rate ** (tokens + 1)) / (1 - rate);
-  return html`<b class="law" data-run=${run} data-value=${law}>${law.toFixed(2)}</b>`;
-}
+const figureOf = ({ run, key }) => key.split(".").reduce((v, k) => v?.[k], app.runs[run]?.figures);
 
 const percent = (share) => share >= 1 ? "100%" : `${(100 * share).toPrecision(share < 0.1 ? 2 : 3)}%`;
-const decimals = (digits) => (x) => x.toFixed(digits);
 const dollars = (x) => `$${x.toPrecision(3)}`;
 const whole = (x) => number(Math.round(x));
 
@@ -92,7 +60,7 @@ function Figures() {
   const names = ["main", "beside"].filter((name) => app.runs[name]);
   if (!names.length) return null;
   const main = app.runs.main.figures;
-  const shown = app.controls || app.state.tour ? tiles : tiles.slice(0, 4);
+  const shown = app.controls ? tiles : tiles.slice(0, 4);
   return html`<h3>A run with these settings ${main.slo_met === undefined ? "" : html`<span id="verdict" class=${main.slo_met ? "met" : "missed"}>${main.slo_met ? "meets the SLO" : "misses the SLO"}</span>`}</h3>
     <dl id="figures" class=${app.stale ? "stale" : ""}>${shown.map(([title, key, form, note]) => html`<div key=${title}><dt>${title}</dt>${names.map((name) => {
     const value = figureOf({ run: name, key });
@@ -147,47 +115,4 @@ function Everything() {
     ${typed("beside", "A second server beside it, which differs by", app.state.beside, "orca, or hardware=a100-80gb-sxm", (text) => (s) => Object.assign(s, { beside: text, at: 0 }))}
     ${typed("more", "Other settings, as --set takes them", app.state.more.join(" "), "seed=1 workload.requests=20", (text) => (s) => Object.assign(s, { more: text.split(/\s+/).filter(Boolean), at: 0, past: [] }))}
   </form>`;
-}
-
-// Stop shows a stop of a tour. The answer, and all figures, come after the question.
-function Stop({ stop }) {
-  const { tour, n } = placeOf(app.state.tour), chosen = app.answered;
-  return html`<p id="tour-place">${tour.name}, ${n} of ${tour.stops.length}</p><h2 id="tour-title" tabindex="-1">${stop.title}</h2>
-    <${Words} parts=${[stop.text]} id="tour-text" />
-    ${chartOf(stop) && html`<${chartOf(stop).Controls} />`}
-    ${(stop.use ?? []).map((id) => controls.find((c) => c.id === id)).map((c) => c.stops ? html`<${Slider} key=${c.id} c=${c} />` : html`<${Choice} key=${c.id} c=${c} />`)}
-    <${Past} /><${Problem} />
-    <fieldset id="question" disabled=${app.stale || !!app.problem}><legend id="tour-question">${stop.ask}</legend>${stop.answers.map((a, i) =>
-    html`<button type="button" class="answer" key=${i} aria-pressed=${String(chosen === i)} onClick=${() => answer(i)}>${a.say}</button>`)}</fieldset>
-    <div role="status">${chosen !== undefined && !app.stale && app.runs.main && html`<${Reply} stop=${stop} chosen=${chosen} />`}</div>
-    <p class="foot"><button type="button" id="tour-back" disabled=${n === 1} onClick=${() => enter(`${tour.id}.${n - 1}`)}>Back</button> <button type="button" id="tour-next" onClick=${() => n === tour.stops.length ? leave() : enter(`${tour.id}.${n + 1}`)}>${n === tour.stops.length ? "Done" : "Next"}</button> <${Score} /></p>
-    ${chosen !== undefined && !chartOf(stop) && html`<${Figures} />`}`;
-}
-
-// Reply says whether the chosen answer is right with the figures of this run, and why.
-function Reply({ stop, chosen }) {
-  const right = rightAnswers(stop), won = right.includes(chosen);
-  const verdict = won ? "Right. " : right.length ? `Not quite. “${stop.answers[right[0]].say}” is right. ` : "With these settings none of the answers holds. ";
-  return html`<${Words} id="reply" data-right=${String(won)} class=${won ? "won" : "lost"} parts=${[verdict, ...stop.why(app.runs, right[0])]} />`;
-}
-
-// rightAnswers returns which answers hold with the figures of the runs.
-function rightAnswers(stop) {
-  const runs = Object.fromEntries(Object.entries(app.runs).map(([name, r]) => [name, r.figures]));
-  if (stop.chart === "coin") runs.coin = coinFigures();
-  return stop.answers.flatMap((a, i) => a.right(runs) ? [i] : []);
-}
-
-function answer(i) {
-  const first = !app.score.has(app.state.tour);
-  app.answered = i;
-  stopAt(app.state.tour).once?.();
-  if (first) app.score.set(app.state.tour, rightAnswers(stopAt(app.state.tour)).includes(i));
-  update();
-}
-
-// Score counts first answers. It is kept in the page only.
-function Score() {
-  const all = [...app.score.values()];
-  return all.length ? html`<span class="small" id="score">${all.filter(Boolean).length} of ${all.length} right at once</span>` : null;
 }

@@ -1,11 +1,10 @@
 // The pictures of a server. Each is given a pen, its place on the canvas, and what it shows.
 "use strict";
 
-// drawServer draws what there is at a moment. view says what is pointed at: a region, a request. wanted is the
-// picture that stays where there is room for one of memory and roof.
-function drawServer(canvas, frames, at, view, wanted) {
+// drawServer draws what there is at a moment. view says what is pointed at: a region, a request.
+function drawServer(canvas, frames, at, view) {
   const pen = new Pen(canvas), i = frames.index(at), frame = frames.list[i];
-  const room = layout(pen.width, pen.height, pen.em, wanted);
+  const room = layout(pen.width, pen.height, pen.em);
   const draw = { queue: drawQueue, batch: drawBatch, memory: drawMemory, step: drawStep, roof: drawRoofline };
   for (const [region, place] of Object.entries(room)) {
     pen.note(place.x, place.y, place.w, place.h, { region });
@@ -15,9 +14,9 @@ function drawServer(canvas, frames, at, view, wanted) {
   return pen.hits;
 }
 
-// layout divides a canvas: beside each other, or on a phone below each other. Where there is little room, memory
-// or roof is left out, or both.
-function layout(width, height, em, wanted) {
+// layout divides a canvas: beside each other, or on a phone below each other. Where there is little room, the
+// roof is left out, or memory too.
+function layout(width, height, em) {
   const gap = em * 0.8, edge = 4;
   const w = width - 2 * edge, h = height - 2 * edge;
   const step = Math.min(4.3 * em, h * 0.3), top = h - step - gap, foot = { x: edge, y: edge + h - step, w, h: step };
@@ -28,8 +27,7 @@ function layout(width, height, em, wanted) {
       batch: { x: edge, y: edge + queue + gap, w, h: top - queue - gap - (bottom && bottom + gap) },
       step: foot,
     };
-    const narrow = wanted === "roof" ? w * 0.5 : w;
-    if (h < 14 * em) return { batch: { x: edge, y: edge, w: narrow, h: top }, step: foot, ...wanted === "roof" && { roof: { x: edge + narrow + gap, y: edge, w: w - narrow - gap, h: top } } };
+    if (h < 14 * em) return { batch: { x: edge, y: edge, w, h: top }, step: foot };
     return !bottom ? both : { ...both, memory: { x: edge, y: below, w: w - roof - gap, h: bottom }, roof: { x: edge + w - roof, y: below, w: roof, h: bottom } };
   }
   const side = Math.max(12 * em, Math.min(17 * em, w * 0.29)), queue = 5.8 * em, small = top < 13 * em;
@@ -40,7 +38,6 @@ function layout(width, height, em, wanted) {
     memory: { x: edge + w - side, y: edge, w: side, h: top - (roof && roof + gap) },
     step: foot,
   };
-  if (small && wanted === "roof") return { queue: list.queue, batch: list.batch, roof: list.memory, step: foot };
   return small ? list : { ...list, roof: { x: edge + w - side, y: edge + top - roof, w: side, h: roof } };
 }
 

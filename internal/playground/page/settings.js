@@ -42,7 +42,7 @@ const policyOf = (options, name) => options.batching.find((p) => p.name === name
 
 // initialState returns the state in which nothing is changed.
 function initialState() {
-  const state = { values: {}, more: [], beside: "", at: 0, tour: "", machine: "", past: [] };
+  const state = { values: {}, more: [], beside: "", at: 0, past: [] };
   for (const c of controls) state.values[c.id] = c.initial;
   return state;
 }
@@ -101,24 +101,19 @@ function addressOf(state, options) {
   const pairs = settingsOf(state, options).map((s) => s.split(/=(.*)/s).slice(0, 2));
   if (state.beside) pairs.push(["beside", state.beside]);
   if (state.at) pairs.push(["at", state.at.toFixed(3)]);
-  if (state.tour) pairs.push(["tour", state.tour]);
-  if (state.machine) pairs.push(["machine", state.machine]);
   if (state.past.length) pairs.push(["past", state.past.map((p) => [p.until.toFixed(3), ...Object.entries(p.values).map((v) => v.join(":"))].join(",")).join(";")]);
   return pairs.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&") || "play";
 }
 
-// stateOf reads such an address. What has no control is kept as it is. The address of a stop of a tour alone
-// has the settings of that stop.
+// stateOf reads such an address. What has no control is kept as it is.
 function stateOf(address, options) {
   const pairs = address.split("&").filter((pair) => pair && pair !== "play").map((pair) => {
     const [key, raw = ""] = pair.split(/=(.*)/s);
     try { return [key, decodeURIComponent(raw)]; } catch { return [key, raw]; }
   });
-  const tour = pairs.find(([key]) => key === "tour")?.[1] ?? "";
-  const alone = pairs.every(([key]) => ["tour", "machine", "at"].includes(key));
-  const state = alone && stopAt(tour) ? stateAt(tour) : initialState();
+  const state = initialState();
   for (const [key, value] of pairs) {
-    if (key === "beside" || key === "tour" || key === "machine") state[key] = value;
+    if (key === "beside") state.beside = value;
     else if (key === "at") state.at = Math.max(0, Number(value) || 0);
     else if (key === "past") state.past = pastOf(value);
     else if (key !== "speculation.method") place(state, options, key, value);

@@ -387,8 +387,12 @@ const book = (() => {
     scrollTo(now.step);
   }
 
+  // Where the ideas of guided tours are now, whose addresses stand in links of others.
+  const tours = { phases: "prompt", batching: "slow", flash: "flash", speculation: "guess", cache: "keys", attention: "heads", agents: "agents", continuous: "join", capacity: "fleet", price: "where", machines: "slow", training: "training" };
+  const tourIn = (address) => tours[/(?:^|&)tour=(\w+)/.exec(address)?.[1]];
+
   // isBook reports whether an address is the book's, as one without a state is.
-  const isBook = (address) => !address || address === "book" || address.startsWith("book/");
+  const isBook = (address) => !address || address === "book" || address.startsWith("book/") || !!tourIn(address);
 
   // address keeps the state in the address, and read reads such an address: book/slow.3?readers=64.
   function address() {
@@ -399,7 +403,7 @@ const book = (() => {
 
   function read(text) {
     const [, id = "", step = "1", query = ""] = /^book\/?([\w-]*)(?:\.(\d+))?(?:\?(.*))?$/.exec(text) ?? [];
-    return enter(id, Number(step) - 1, Object.fromEntries(new URLSearchParams(query)));
+    return enter(tourIn(text) ?? id, Number(step) - 1, Object.fromEntries(new URLSearchParams(query)));
   }
 
   // open shows or leaves the book.
@@ -465,5 +469,5 @@ const book = (() => {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   }
 
-  return { start, open, isBook, enter, go, set, now, look, pages, choose, lecture, Say, get ready() { return ready && !asking; }, key, said, pictures, leave };
+  return { start, open, isBook, enter, go, set, now, look, pages, choose, lecture, Say, get ready() { return ready && !asking; }, key, said, pictures, leave, tours };
 })();
