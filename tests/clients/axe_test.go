@@ -14,8 +14,8 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-// TestPagesAreAccessible lets axe-core look at the playground, at the start and in a tour, and at a
-// report.
+// TestPagesAreAccessible lets axe-core look at the doors of the playground, at a chapter of the
+// book, and at a report.
 func TestPagesAreAccessible(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -47,7 +47,8 @@ func TestPagesAreAccessible(t *testing.T) {
 	t.Cleanup(stop)
 	desk, phone := [2]int64{1280, 900}, [2]int64{390, 844}
 	look(t, ctx, "file://"+playground, string(axe), phone)
-	look(t, ctx, "file://"+playground+"#tour=cache.1&memory.tokens=7000", string(axe), desk)
+	look(t, ctx, "file://"+playground+"#book/slow.2", string(axe), desk)
+	look(t, ctx, "file://"+playground+"#memory.tokens=7000", string(axe), desk)
 	look(t, ctx, "file://"+filepath.Join(results, "report.html"), string(axe), desk)
 }
 

@@ -205,10 +205,22 @@ const book = (() => {
   const tried = (c) => [...now.tried].map(([i, h]) => ({ i, look: Object.assign(new Look(c, h), { before: look().before }) }));
   const key = () => JSON.stringify([now.chapter.id, now.step, now.h]);
 
+  // Contents leads to all chapters.
+  function Contents({ c }) {
+    return html`<nav class="contents" aria-label="Chapters">${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}
+      <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>`;
+  }
+
+  // wait shows what a chapter asks, where the simulator takes longer for its runs than a moment.
+  function wait(c) {
+    setTimeout(() => {
+      if (!ready && now.chapter === c && !c.plays) htmPreact.render(html`<${Contents} c=${c} /><div class="chapter"><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p><p class="small" role="status">The simulator computes the runs of this chapter …</p></div></div></div>`, place());
+    }, 400);
+  }
+
   function Page({ l }) {
     const c = now.chapter, list = pages(c), i = chapters.indexOf(c), next = chapters[i + 1];
-    return html`<nav class="contents" aria-label="Chapters">${chapters.map((o, k) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}
-      <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>
+    return html`<${Contents} c=${c} />
       ${c.plays ? html`<${c.stage} ...${onStage(l)} />` : html`<div class="chapter" key=${c.id}><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p></div>
         ${list.map((s, n) => html`<article data-step=${n} key=${n} class=${n === now.step ? "on" : ""}><h3>${s.title}</h3>${s.kind ? html`<${extras[s.kind]} c=${c} l=${l} />`
           : html`<p class="lead"><${Say} text=${s.lead} l=${l} /></p>${(s.text ?? []).map((t) => html`<p><${Say} text=${t} l=${l} /></p>`)}`}</article>`)}
@@ -378,13 +390,14 @@ const book = (() => {
   // enter opens a chapter.
   async function enter(id, step = 0, values = {}) {
     const c = chapters.find((o) => o.id === id) ?? chapters[0];
-    if (c !== now.chapter) { Object.assign(now, { chapter: c, h: defaults(c), touched: new Set(), chosen: undefined, tried: new Map(), guess: "", checked: false, number: 0, at: 0.5 }); ready = false; }
+    if (c !== now.chapter) { Object.assign(now, { chapter: c, h: defaults(c), touched: new Set(), chosen: undefined, tried: new Map(), guess: "", checked: false, number: 0, at: 0.5 }); ready = false; wait(c); }
     for (const [name, text] of Object.entries(values)) {
       const value = c.handles[name]?.stops.find((s) => String(s) === text);
       if (value !== undefined) { now.h[name] = value; now.touched.add(name); }
     }
     await go(step, { scroll: false });
     scrollTo(now.step);
+    place().querySelector(".contents [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   // Where the ideas of guided tours are now, whose addresses stand in links of others.
