@@ -22,10 +22,10 @@ func playgroundCommand() *cobra.Command {
 	return declare(&cobra.Command{
 		Use:   "playground",
 		Short: "Serve a page that simulates in the browser: a book, free play, plans of fleets",
-		Long: "Serve a page on this machine that contains the simulator itself. It shows a " +
-			"book that draws the machine and explains it, chapter by chapter; at its second door " +
-			"a server at work, step by step, which is changed while it runs, and two servers side " +
-			"by side; at its third it plans a fleet as llmsim plan does. With --out the " +
+		Long: "Serve a page on this machine that contains the simulator itself. It shows a book " +
+			"that draws the machine and explains it, chapter by chapter; at its second door a " +
+			"server at work, step by step, which is changed while it runs, and two servers " +
+			"side by side; at its third it plans a fleet as llmsim plan does. With --out the " +
 			"page is written to a file, which works from disk and from any web server, and " +
 			"loads nothing else.",
 		Example: `  llmsim playground
