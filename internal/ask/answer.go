@@ -258,10 +258,10 @@ func (a *Answer) bind(p *Paste, s *simulated, prompt float64) {
 		words := fmt.Sprintf("Of the mean TTFT of %s, requests wait %s before they are admitted "+
 			"to a batch", planner.Words(scenarios.MetricNamed("mean_ttft_ms").Unit, ttft),
 			planner.Words(scenarios.MetricNamed("mean_ttft_ms").Unit, wait))
-		limit, _ := strconv.Atoi(s.steps.Scenario.Batching.Params["max-sequences"])
+		name, limit := s.steps.Scenario.Batching.Number(policies.Sequences)
 		if limit > 0 && r.PeakBatch >= limit {
 			words += fmt.Sprintf(": at most %d are in one (%s)", limit,
-				cmp.Or(p.Reading.Flags["batching.max-sequences"], "batching.max-sequences"))
+				cmp.Or(p.Reading.Flags["batching."+name], "batching."+name))
 		}
 		a.Binds = append(a.Binds, words+".")
 	}

@@ -237,16 +237,16 @@ func (p *Paste) take(format string, lines []int) {
 			}
 		}
 	}
-	found := fmt.Sprintf("%s: %s (%s)", where, o.Sources[0].Found, o.Sources[0].Format)
+	found := fmt.Sprintf("%s (%s)", o.Sources[0].Found, o.Sources[0].Format)
 	p.Runs = append(p.Runs, o.Runs...)
 	switch {
 	case len(o.Runs) > 0:
 		p.Understood = append(p.Understood, found)
 	case o.Sources[0].Format == "metrics":
-		p.Unread = append(p.Unread, found+": counters say how fast a server is by what they grow: "+
-			"read two pages, one later, with llmsim twin observe")
+		p.Unread = append(p.Unread, where+": "+found+": counters say how fast a server is by "+
+			"what they grow: read two pages, one later, with llmsim twin observe")
 	default:
-		p.Unread = append(p.Unread, strings.Join(append([]string{found +
+		p.Unread = append(p.Unread, strings.Join(append([]string{where + ": " + found +
 			", from which no figure follows"}, o.Sources[0].Notes...), "; "))
 	}
 	for _, note := range o.Sources[0].Notes {
@@ -375,7 +375,7 @@ func (p *Paste) blobs() (list [][]int) {
 
 // logged finds the sizes of the KV cache and of the weights in lines of logs.
 func (p *Paste) logged() {
-	var found []int
+	found := false
 	for _, f := range []struct {
 		form  string
 		to    *float64
@@ -402,16 +402,14 @@ func (p *Paste) logged() {
 				continue
 			}
 			p.lines[i].read = true
-			found = append(found, i)
+			found = true
 			if v, _ := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64); *f.to == 0 {
 				*f.to = v * f.scale
 			}
 		}
 	}
-	if len(found) == 0 {
+	if !found {
 		return
 	}
-	slices.Sort(found)
-	p.Understood = append(p.Understood, p.numbers(slices.Compact(found))+
-		": what the engine logged of its memory")
+	p.Understood = append(p.Understood, "what the engine logged of its memory")
 }
