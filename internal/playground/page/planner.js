@@ -165,6 +165,7 @@ function PlanAnswer() {
 }
 
 const perHour = (x) => `$${x.toFixed(2)} an hour`;
+const short = (x) => Number(x.toPrecision(x < 100 ? 2 : 3)).toLocaleString("en");
 const difference = (now, was) => now === was ? "the same" : `${perHour(Math.abs(now - was))} ${now > was ? "more" : "less"}`;
 
 // LoadCurve draws the share of requests that keep the SLO against the load. Each point is a simulation.
