@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -96,13 +94,4 @@ func TestDemonstrationsShowTheirVerdict(t *testing.T) {
 			}
 		})
 	}
-}
-
-// plainNumber reads a number with commas; NaN where it is no number.
-func plainNumber(text string) float64 {
-	x, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return x
 }
