@@ -128,9 +128,7 @@ func (s *shapeRows) alike(ctx context.Context, list []int) (*search, error) {
 		some = append(some, s.options[i])
 	}
 	f, trials := *s.Trials.File, s.Trials.Apart()
-	if !f.Plan.Scaled() { // else fleets cost less than their largest number of replicas
-		f.Plan.Goal.Budget.Amount = mostUntuned * s.cost()
-	}
+	f.Plan.Goal.Budget.Amount = cmp.Or(s.untuned(), f.Plan.Goal.Budget.Amount)
 	trials.File = &f
 	own, err := among(ctx, candidate.Copies(some, &f, nil), trials)
 	if err != nil {
@@ -138,6 +136,15 @@ func (s *shapeRows) alike(ctx context.Context, list []int) (*search, error) {
 	}
 	own.Rate = s.Rate
 	return own, own.settle(ctx)
+}
+
+// untuned is the price an hour up to which a shape alone is looked for at the menu's settings; 0
+// for fleets that are scaled, which cost less than their largest number of replicas.
+func (s *shapeRows) untuned() float64 {
+	if s.Trials.File.Plan.Scaled() {
+		return 0
+	}
+	return mostUntuned * s.cost()
 }
 
 // adopted adds the answer of a search among some options of the menu to the options, and returns
@@ -234,10 +241,10 @@ func (s *cheapestGoal) shape(ctx context.Context, i int) (answer.Shape, error) {
 // without says of a shape for which no fleet is known what one costs at least.
 func (s *cheapestGoal) without(i int, limit string, sh *answer.Shape) {
 	sh.Limit = s.words(i)
-	least := math.Inf(1)
+	rows, least := &shapeRows{s.search}, math.Inf(1)
 	for k, o := range s.options[:s.listed()] {
 		if o.Shape() == sh.Shape {
-			least = min(least, (&shapeRows{s.search}).atLeast(k))
+			least = min(least, rows.atLeast(k))
 		}
 	}
 	if math.IsInf(least, 1) {
@@ -245,10 +252,14 @@ func (s *cheapestGoal) without(i int, limit string, sh *answer.Shape) {
 	}
 	sh.AtLeast = least
 	sh.Limit = "it costs " + s.Money(least) + "/h at least by the roofline, with any settings"
-	if limit != "" {
-		sh.Limit += "; at the menu's settings, up to " + s.Money(contender*s.cost()) + "/h: " +
-			limit
+	if limit == "" {
+		return
 	}
+	sh.Limit += "; at the menu's settings"
+	if most := rows.untuned(); most > 0 {
+		sh.Limit += ", up to " + s.Money(most) + "/h"
+	}
+	sh.Limit += ": " + limit
 }
 
 // limit notes the highest rate of a replica that is judged alone, and what limits the option.

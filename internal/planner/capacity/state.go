@@ -245,8 +245,8 @@ func (s *standing) mostWorthwhile(i int) int {
 }
 
 // row is the answer where a shape is the whole menu: replicas of an option, without spares, and
-// their price an hour; or if no fleet up to the price of a contender keeps the SLO, an option of -1
-// and what the nearest lacks.
+// their price an hour. Where no fleet keeps the SLO for the price up to which one was looked for,
+// option is -1, and limit says what the nearest lacks.
 type row struct {
 	option, replicas int
 	hourly           float64

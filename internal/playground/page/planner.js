@@ -201,9 +201,9 @@ function Graph({ title, lines, mark, from, to = 0 }) {
 
 // Shapes lists the kinds of servers that were looked at, the cheapest fleet first.
 function Shapes({ one }) {
-  const priced = (s) => s.dollars_per_hour || Infinity;
+  const priced = (s) => s.dollars_per_hour || 1e6 + s.at_least_dollars_per_hour || Infinity;
   const list = [...one.shapes].sort((a, b) => priced(a) - priced(b)).slice(0, 12);
   if (!list.length) return null;
   return html`<table id="plan-shapes"><caption>What was looked at</caption><thead><tr><th>server</th><th>fleet</th><th>$/h</th><th>requests/s each</th><th>what limits it</th></tr></thead>
-    <tbody>${list.map((s) => html`<tr key=${s.shape}><td>${s.label || s.shape}</td><td>${s.replicas || "–"}</td><td>${s.dollars_per_hour ? s.dollars_per_hour.toFixed(2) : "–"}</td><td>${s.rate ? short(s.rate) : "–"}</td><td class="why">${s.limit ?? s.why ?? ""}</td></tr>`)}</tbody></table>`;
+    <tbody>${list.map((s) => html`<tr key=${s.shape}><td>${s.label || s.shape}</td><td>${s.replicas || "–"}</td><td>${s.dollars_per_hour ? s.dollars_per_hour.toFixed(2) : s.at_least_dollars_per_hour ? `≥ ${s.at_least_dollars_per_hour.toFixed(2)}` : "–"}</td><td>${s.rate ? short(s.rate) : "–"}</td><td class="why">${s.limit ?? s.why ?? ""}</td></tr>`)}</tbody></table>`;
 }
