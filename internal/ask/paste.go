@@ -221,12 +221,7 @@ func (p *Paste) take(format string, lines []int) {
 	where := p.numbers(lines)
 	o, err := formats.Parse("text", []byte(text.String()), formats.Options{Format: format})
 	if err != nil {
-		words := strings.TrimPrefix(err.Error(), "text: ")
-		if strings.Contains(words, "no known format") {
-			words += "; known are results of vllm bench, sglang.bench_serving, GuideLLM, AIPerf, " +
-				"inference-perf, trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI"
-		}
-		p.Unread = append(p.Unread, where+": "+words)
+		p.Unread = append(p.Unread, where+": "+strings.TrimPrefix(err.Error(), "text: "))
 		return
 	}
 	for i := range o.Runs {

@@ -38,19 +38,20 @@ func figureForms() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`(?i)^\W*[a-z][^:=]{0,60}[:=]\s*` + number +
 			` ?(?:m?s|us|(?:tok|token|req)s?/s|tokens|tps|t/s|GiB|GB|MiB|MB|%|W)\b`),
-		regexp.MustCompile(`(?i)^\W*(?:[a-z0-9 ()]{0,30} )?(?:ttft|tpot|itl|e2el?|latency|throughput)` +
-			`\b[^:=]{0,30}[:=]\s*` + number),
+		regexp.MustCompile(`(?i)^\W*(?:[a-z0-9 ()]{0,30} )?` +
+			`(?:ttft|tpot|itl|e2el?|latency|throughput)\b[^:=]{0,30}[:=]\s*` + number),
 		regexp.MustCompile(`\d\d:\d\d:\d\d.*\b` + number + ` ?(?:[#:=,]|m?s\b|tokens|GiB)`),
 		regexp.MustCompile(`[|│┃].*\b` + number + `\b.*[|│┃].*\b` + number + `\b`),
-		regexp.MustCompile(`^[^{ ]*[^{]*` + number + `[,\t] *(?:[^,\t]{0,40}[,\t] *)+` + number + `\s*$`),
+		regexp.MustCompile(`^[^{ ]*[^{]*` + number + `[,\t] *(?:[^,\t]{0,40}[,\t] *)+` + number +
+			`\s*$`),
 		regexp.MustCompile(`^\s*[{\[]\s*["{\[0-9'].*[0-9]`),
 	}
 }
 
 // speedForm matches a figure in a sentence.
 func speedForm() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b\d[\d.,]*k? ?(?:tok(?:en)?s?|t|req(?:uest)?s?)(?:/| per | an? )` +
-		`(?:s|sec|second|min|minute)\b|\b(?:ttft|tpot|itl|latency)\b[^.]{0,40}\b\d[\d.,]* ?m?s\b`)
+	return regexp.MustCompile(`(?i)\b\d[\d.,]*k? ?(?:tok(?:en)?s?|t|req(?:uest)?s?)` +
+		`(?:/| per | an? )(?:s|sec|second|min|minute)\b|\b(?:ttft|tpot|itl|latency)\b[^.]{0,40}\b\d[\d.,]* ?m?s\b`)
 }
 
 // unread lists the paragraphs that look like results, of which nothing was read.

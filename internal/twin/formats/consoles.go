@@ -178,11 +178,13 @@ func readTimings(in *input) error {
 
 // readThroughputLine reads the lines that `vllm bench throughput` prints.
 func readThroughputLine(in *input) error {
-	m := regexp.MustCompile(`Throughput: ([\d.]{1,16}) requests/s, ([\d.]{1,16}) (?:total )?tokens/s` +
-		`(?:, ([\d.]{1,16}) output tokens/s)?`).FindStringSubmatch(string(in.data))
+	const number = `([\d.]{1,16})`
+	m := regexp.MustCompile(`Throughput: ` + number + ` requests/s, ` + number +
+		` (?:total )?tokens/s(?:, ` + number + ` output tokens/s)?`).
+		FindStringSubmatch(string(in.data))
 	if m == nil {
-		return in.errorf("found no line \"Throughput: … requests/s, … total tokens/s, … output " +
-			"tokens/s\"")
+		return in.errorf("found no line \"Throughput: … requests/s, … total tokens/s, " +
+			"… output tokens/s\"")
 	}
 	rate, total, output := numberIn(m[1]), numberIn(m[2]), numberIn(m[3])
 	of := namedValues(string(in.data))

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
@@ -29,7 +30,10 @@ type reader struct {
 
 // readers lists the formats. The first that fits is taken.
 func readers() []reader {
-	list := jsonReaders()
+	list, all := jsonReaders(), sync.OnceValue(shapes)
+	begins := func(format string) func(data []byte) bool {
+		return func(data []byte) bool { return begins(all(), format, data) }
+	}
 	return append(list,
 		reader{"printed-table", fitsPrinted, readPrinted},
 		reader{"trtllm-overview", begins("trtllm-overview"), readOverview},
@@ -39,7 +43,9 @@ func readers() []reader {
 		reader{"llama-bench", fitsLlamaBench, readLlamaBench},
 		reader{"llama-timings", begins("llama-timings"), readTimings},
 		reader{"throughput-line", begins("throughput-line"), readThroughputLine},
-		reader{"table", fitsTable, readTable},
+		reader{"table", func(data []byte) bool {
+			return begins("table")(data) && hasFigures(data)
+		}, readTable},
 		reader{"sglang-decode-log", fitsDecodeLog, readDecodeLog},
 		reader{"vllm-iterations", fitsIterations, readIterations},
 		reader{"vllm-log", fitsLog, readLog},

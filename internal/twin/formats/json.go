@@ -87,8 +87,9 @@ func readJSON(in *input) error {
 			return f.read(in, all)
 		}
 	}
-	return in.errorf("found JSON of no known format: its first object has the keys %.200q",
-		keys(all[0]))
+	return in.errorf("found JSON of no known format: its first object has the keys %.200q; known "+
+		"are results of vllm bench, sglang.bench_serving, GuideLLM, AIPerf, inference-perf, "+
+		"trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI", keys(all[0]))
 }
 
 func keys(o object) []string {

@@ -121,18 +121,13 @@ func Parts(lines []string) (list []Part) {
 	return list
 }
 
-// begins returns whether data have a line that begins a format.
-func begins(format string) func(data []byte) bool {
-	return func(data []byte) bool {
-		for _, s := range shapes() {
-			if s.format == format {
-				for line := range strings.Lines(string(head(data))) {
-					if s.begin.MatchString(line) {
-						return true
-					}
-				}
-			}
+// begins reports whether data have a line that begins a format of the list.
+func begins(list []shape, format string, data []byte) bool {
+	at := slices.IndexFunc(list, func(s shape) bool { return s.format == format })
+	for line := range strings.Lines(string(head(data))) {
+		if list[at].begin.MatchString(line) {
+			return true
 		}
-		return false
 	}
+	return false
 }

@@ -65,10 +65,8 @@ func columnOf(words string) column {
 	return c
 }
 
-func fitsTable(data []byte) bool {
-	if !begins("table")(data) {
-		return false
-	}
+// hasFigures reports whether a table that was drawn has a column of latencies or rates.
+func hasFigures(data []byte) bool {
 	for _, t := range readDrawn(strings.Split(string(head(data)), "\n")) {
 		for _, words := range t.columns {
 			switch columnOf(words).name {

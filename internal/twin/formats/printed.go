@@ -19,8 +19,8 @@ func fitsPrinted(data []byte) bool { return bytes.Contains(data, []byte(tableHea
 // printedLine is a line of such a table: its name, its unit in parentheses, its value, and a unit
 // behind it, as people write figures by hand.
 func printedLine() *regexp.Regexp {
-	return regexp.MustCompile(`^\W*([A-Za-z][A-Za-z0-9 .-]{0,60}?) *(?:\(([a-zA-Z/]{1,12})\))?[:=]? ` +
-		`*([0-9][0-9.,]{0,24}|inf|None) *(ms|s|tok/s|tokens/s|req/s)?\s*$`)
+	return regexp.MustCompile(`^\W*([A-Za-z][A-Za-z0-9 .-]{0,60}?) *(?:\(([a-zA-Z/]{1,12})\))?` +
+		`[:=]? *([0-9][0-9.,]{0,24}|inf|None) *(ms|s|tok/s|tokens/s|req/s)?\s*$`)
 }
 
 // printedTable is the values of a table by their names in small letters; times are in seconds.
