@@ -53,11 +53,16 @@ func DrawCases[T any](t testing.TB, n int, all []T) []T {
 // with different commits; without -short all run.
 func OneIn(t testing.TB, n uint64) {
 	t.Helper()
-	name := fnv.New64a()
-	_, _ = name.Write([]byte(t.Name()))
-	if testing.Short() && rand.New(rand.NewPCG(seed(), name.Sum64())).Uint64N(n) != 0 {
+	if testing.Short() && Rand(t).Uint64N(n) != 0 {
 		t.Skipf("one commit in %d runs this test in its short tests (RAPID_SEED)", n)
 	}
+}
+
+// Rand returns random numbers of a test's own, which RAPID_SEED and the name of the test determine.
+func Rand(t testing.TB) *rand.Rand {
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name()))
+	return rand.New(rand.NewPCG(seed(), name.Sum64()))
 }
 
 // seed returns the seed of the properties, RAPID_SEED, and 0 where it is not set.

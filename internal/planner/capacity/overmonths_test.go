@@ -41,12 +41,10 @@ func TestMonthsWithoutGrowth(t *testing.T) {
 	}
 }
 
-// The fleet of each month keeps the SLO of that month's load, with the spare down, in simulations
-// of the whole fleet; it never becomes smaller.
-func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
-	takeTurns(t)
-	f, err := asked.Parse("plan.yaml", []byte(monthsAsked+"growth: 0.1}"))
-	testkit.OK(t, err)
+// kindsOf answers a plan, and returns the kinds of server for its horizon, and what sizes them.
+func kindsOf(t *testing.T, f *asked.File) (*search, *cheapestGoal, []*growing,
+	func(factor float64) error) {
+	t.Helper()
 	ctx := context.Background()
 	s, err := newSearch(ctx, f, testQueue(t), Options{})
 	testkit.OK(t, err)
@@ -55,6 +53,17 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 	shapes, _, err := g.shapes(ctx)
 	testkit.OK(t, err)
 	kinds, size := g.beside(ctx, shapes)
+	return s, g, kinds, size
+}
+
+// The fleet of each month keeps the SLO of that month's load, with the spare down, in simulations
+// of the whole fleet; it never becomes smaller.
+func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
+	takeTurns(t)
+	f, err := asked.Parse("plan.yaml", []byte(monthsAsked+"growth: 0.1}"))
+	testkit.OK(t, err)
+	ctx := context.Background()
+	s, g, kinds, size := kindsOf(t, f)
 	h, err := overMonths(f.Plan.Horizon, nil, kinds, size)
 	testkit.OK(t, err)
 	if n := h.Kinds[0].Replicas; n[0] >= n[11] || n[0] != s.size() {
@@ -89,13 +98,7 @@ func TestFleetsOfHoursKeepTheSLO(t *testing.T) {
 	f, err := asked.Parse("plan.yaml", []byte(wave+"commitments: [{months: 12, saves: 0.3}]}"))
 	testkit.OK(t, err)
 	ctx := context.Background()
-	s, err := newSearch(ctx, f, testQueue(t), Options{})
-	testkit.OK(t, err)
-	g := &cheapestGoal{fleetGoal{s}}
-	testkit.OK(t, g.find(ctx))
-	shapes, _, err := g.shapes(ctx)
-	testkit.OK(t, err)
-	kinds, size := g.beside(ctx, shapes)
+	s, g, kinds, size := kindsOf(t, f)
 	hours := f.Plan.Hours()
 	h, err := overMonths(f.Plan.Horizon, hours, slices.Clone(kinds), size)
 	testkit.OK(t, err)

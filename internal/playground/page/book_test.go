@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,9 +13,12 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/report/lesson"
 	"github.com/llmsim/llmsim/internal/testkit"
 
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // A reader walks through chapters of the book: every step, every answer, and every handle at its
@@ -29,6 +32,7 @@ func TestWalkThroughTheBook(t *testing.T) {
 	}
 	r := open(t, "book")
 	ids := see[[]string](r, `chapters.filter((c) => !c.plays).map((c) => c.id)`)
+	r.coin()
 	for _, id := range ids {
 		t.Run(id, func(t *testing.T) {
 			r.t = t
@@ -41,10 +45,12 @@ func TestWalkThroughTheBook(t *testing.T) {
 				w.look(fmt.Sprintf("step %d", step+1))
 			}
 			w.act(`book.go(0)`)
-			for name, stops := range w.chapter.Stops {
-				for _, i := range []int{0, len(stops) - 1, rand.IntN(len(stops))} {
-					w.act(fmt.Sprintf(`book.set({ %s: chapters.find((c) => c.id === %q).handles.%s.stops[%d] })`,
-						name, id, name, i))
+			rng := testkit.Rand(t)
+			for _, name := range slices.Sorted(maps.Keys(w.chapter.Stops)) {
+				stops := w.chapter.Stops[name]
+				for _, i := range []int{0, len(stops) - 1, rng.IntN(len(stops))} {
+					w.act(fmt.Sprintf(`book.set({ %s:
+						chapters.find((c) => c.id === %q).handles.%s.stops[%d] })`, name, id, name, i))
 					w.look(fmt.Sprintf("%s at %v", name, stops[i]))
 				}
 			}
@@ -100,14 +106,56 @@ func TestBookOnPaper(t *testing.T) {
 		var got seen
 		text := see[string](r, `(() => {
 			const sheets = [...document.querySelectorAll("section")];
-			return JSON.stringify({ Sheets: sheets.length, Blank: sheets.filter((s) => ![...s.querySelectorAll("img")].some((i) => i.src.length > 5000)).length,
-				Cut: sheets.filter((s) => document.body.className === "slides" && s.scrollHeight > s.clientHeight).map((s) => s.innerText.slice(0, 80)),
-				Gaps: document.body.innerText.match(/.{0,30}(NaN|undefined|–|Infinity|\[object).{0,30}/g) });
+			const drawn = (s) => [...s.querySelectorAll("img")].some((i) => i.src.length > 5000);
+			const cut = (s) => document.body.className === "slides" && s.scrollHeight > s.clientHeight;
+			const gap = /.{0,30}(NaN|undefined|–|Infinity|\[object).{0,30}/g;
+			return JSON.stringify({ Sheets: sheets.length,
+				Blank: sheets.filter((s) => !drawn(s)).length,
+				Cut: sheets.filter(cut).map((s) => s.innerText.slice(0, 80)),
+				Gaps: document.body.innerText.match(gap) });
 		})()`)
 		testkit.OK(t, json.Unmarshal([]byte(text), &got))
 		if got.Sheets != steps || got.Blank+len(got.Cut)+len(got.Gaps) > 0 {
 			t.Errorf("%s: of %d steps, %+v", kind, steps, got)
 		}
+	}
+}
+
+// coin fails where the words of the chapter on guesses, and their two laws, are not those of the
+// lesson, or where what it says of a simulated scenario does not stand in docs/speculation.md.
+func (r *reader) coin() {
+	r.t.Helper()
+	lessons := lesson.NewDrafts(0)
+	type law struct {
+		Word                   string
+		Model, Draft, Holds, P float64
+	}
+	var want, got []law
+	for _, w := range lessons.Words {
+		want = append(want, law{w.Word, w.Target, w.Draft, w.Accept, lessons.Chance})
+	}
+	text := see[string](r, `(() => {
+		const c = chapters.find((c) => c.id === "guess");
+		return JSON.stringify(c.handles.word.stops.map((Word) => {
+			const l = new Look(c, { word: Word }), value = (name) => l.value(name);
+			return { Word, Model: value("model"), Draft: value("draft"), Holds: value("holds"),
+				P: value("kept") };
+		}));
+	})()`)
+	testkit.OK(r.t, json.Unmarshal([]byte(text), &got))
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		r.t.Errorf("the words of the coin are not the lesson's: %s", diff)
+	}
+	said := regexp.MustCompile(`\d\.\d\d times`).FindAllString(
+		see[string](r, `chapters.find((c) => c.id === "guess").measured.text`), -1)
+	docs := string(testkit.Read(r.t, filepath.Join("..", "..", "..", "docs", "speculation.md")))
+	for _, words := range said {
+		if !strings.Contains(docs, words) {
+			r.t.Errorf("docs/speculation.md does not say %q", words)
+		}
+	}
+	if len(said) != 2 {
+		r.t.Errorf("the chapter says %q of what was simulated", said)
 	}
 }
 
