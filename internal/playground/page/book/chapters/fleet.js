@@ -98,9 +98,9 @@
       shows: "{=slo_attainment.all %} within the limits, {=hour $} an hour",
       answers: [
         { say: "A fifth A100", set: { replicas: 5 }, reply: "{=slo_attainment.all %}: {if slo_met: it works; else: still too few}, for {=hour $} an hour. It tempts, since what is there can stay. But {=hour - before(hour) $} an hour more is paid for a machine that is mostly spare." },
-        { say: "Eight L40S, since their hour is cheap", set: { gpu: "l40s", replicas: 8 }, reply: "{=slo_attainment.all %}, for {=hour $} an hour. An hour of an L40S is cheap, but one sweep of the weights leaves it little of the 30 ms: few can share it." },
-        { say: "Two H100", set: { gpu: "h100-sxm", replicas: 2 }, right: true, reply: "{if slo_met and hour < before(hour): Right: {=slo_attainment.all %} for {=hour $} an hour, less than the four A100 cost that were too few; else: {=slo_attainment.all %} for {=hour $} an hour}. The dearest hour makes the cheapest fleet, since a fast sweep leaves time to share it." },
-        { say: "Six A100, to be safe", set: { replicas: 6 }, reply: "{=slo_attainment.all %}: {if slo_met: it works; else: still too few}, for {=hour $} an hour. Being safe has its price here: two H100 keep the promise for little more than half of it." },
+        { say: "Eight L40S, since their hour is cheap", set: { gpu: "l40s", replicas: 8 }, reply: "{=slo_attainment.all %}, for {=hour $} an hour. {if slo_met: It works here.; else: An hour of an L40S is cheap, but one sweep of the weights leaves it little of the 30 ms: few can share it.}" },
+        { say: "Two H100", set: { gpu: "h100-sxm", replicas: 2 }, right: true, reply: "{if slo_met and hour < before(hour): Right: {=slo_attainment.all %} for {=hour $} an hour, less than the four A100 cost that were too few. The dearest hour makes the cheapest fleet, since a fast sweep leaves time to share it.; else: {=slo_attainment.all %} for {=hour $} an hour.}" },
+        { say: "Six A100, to be safe", set: { replicas: 6 }, reply: "{=slo_attainment.all %}: {if slo_met: it works; else: still too few}, for {=hour $} an hour. Being safe has its price here. Two H100 keep the promise to {=at(gpu, 'h100-sxm', at(replicas, 2, slo_attainment.all)) %} for {=at(gpu, 'h100-sxm', at(replicas, 2, hour)) / hour %} of it." },
       ],
     },
     check: {
