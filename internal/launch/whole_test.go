@@ -22,9 +22,9 @@ func endings() [][2]string {
 	}
 }
 
-// What is read of pasted entries runs: on the accelerator that they name, or on one of those that
-// they may mean, it serves a handful of requests to the end. It ends before for a few reasons
-// alone. What starts it for real is read back as what starts the same.
+// A pasted entry that is read also runs: on the accelerator that it names, or on one that it may
+// mean, its server answers a handful of requests. It ends earlier only for one of a few reasons.
+// The files that start this server are read back as the same server.
 func TestPastedEntriesRunWhole(t *testing.T) {
 	of, whole, ended := 0, 0, map[string]int{}
 	pastedEntries(t, func(e *entry, l label, text string) {

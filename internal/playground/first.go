@@ -14,7 +14,7 @@ type First struct {
 	// From is the time in milliseconds from which on there are frames.
 	From   float64 `json:"from"`
 	Frames []Frame `json:"frames"`
-	// Steps are those that the first acts of the book's opening show.
+	// Steps are the steps of the server that the first acts of the book's opening show.
 	Steps []Answered `json:"steps"`
 }
 

@@ -82,7 +82,7 @@ type Parts struct {
 
 // split returns the parts of a step that lasts for the given time.
 func split(p *steptime.Parts, whole sim.Time) Parts {
-	rest := whole + p[steptime.Drafting]
+	rest := whole + p[steptime.Drafting] // which is part of the rest
 	for _, t := range p {
 		rest -= t
 	}

@@ -137,8 +137,8 @@ func (r *Reading) waiting() error {
 		strings.Join(names, "=… --var "))
 }
 
-// namesSizes reports whether a variable that stands for whole options, such as PARALLEL_ARGS, is
-// named after those that decide sizes or number formats.
+// namesSizes reports whether the name of a variable that stands for whole options, such as
+// PARALLEL_ARGS, has a word for parallelism or for a number format: its value decides sizes.
 func namesSizes(name string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "_"), func(word string) bool {
 		return slices.Contains([]string{"PARALLEL", "PARALLELISM", "TP", "DP", "EP", "PP", "QUANT",

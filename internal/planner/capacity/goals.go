@@ -51,7 +51,7 @@ func (s *search) settle(ctx context.Context) error {
 	return s.inSteps(ctx, s.answer, (&tuner{s}).tune)
 }
 
-// inSteps takes steps of a search, and tells what each brings.
+// inSteps runs the steps of a search one after another, and reports the answer after each.
 func (s *search) inSteps(ctx context.Context, steps ...func(context.Context) error) error {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -191,8 +191,8 @@ func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *h
 	return q
 }
 
-// byTheHour sets the share of the day in which each replica is needed. Each is there in the hours
-// that need it at their highest load, and in the hour before, in which it starts.
+// byTheHour sets the share of the day for which each replica is paid: for each hour whose highest
+// load needs the replica, and for the hour before, in which the replica starts.
 func (k *growing) byTheHour(needs []float64, factor float64, hours []float64) {
 	clear(needs)
 	for i, load := range hours {

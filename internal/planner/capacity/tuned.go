@@ -330,9 +330,9 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 // smallerBy is the ratio of the prices at which settings that keep the SLO are compared.
 const smallerBy = 0.75
 
-// race sorts settings that clearly keep the SLO, the ones that keep it in the cheapest fleets
-// first: each is simulated once more as a fleet of three quarters of the price, and those that do
-// not clearly miss the SLO again, while more than one is left.
+// race sorts settings that clearly keep the SLO by the price of the fleets that keep it, the lowest
+// first. In each round it simulates a fleet of each setting for three quarters of the price before;
+// a setting that clearly misses the SLO then leaves, until at most one setting is left.
 func (s *tuner) race(ctx context.Context, list []firstRun, runs map[int]int) error {
 	for price := smallerBy * s.cost(); len(list) > 1; price *= smallerBy {
 		for k := range list {
