@@ -94,7 +94,8 @@ func readFile[T any](name string) T {
 	return v
 }
 
-// readInto reads an embedded YAML file, and leaves as it is what the file does not state.
+// readInto reads an embedded YAML file into v, and leaves fields alone that the file does not
+// state.
 func readInto(name string, v any) {
 	data, err := fittedFiles.ReadFile(name)
 	if err == nil {
@@ -249,7 +250,7 @@ func memoryShares() []func(*Constants) *float64 {
 // otherMaker is the distance of accelerators of different makers.
 const otherMaker = 3
 
-// distance is how far an accelerator is from another: steps are 0 for itself, 1 for the same
+// distance says how unlike two accelerators are: steps are 0 for itself, 1 for the same
 // generation, 2 for another of the same maker, otherMaker for the rest, and gap is the ratio of the
 // bandwidths.
 type distance struct {

@@ -82,7 +82,7 @@ type Link struct {
 	Name    string `key:"-"`
 	Aliases []string
 	Title   string
-	// Bandwidth is what one device can send, in B/s in one direction, over all of its lanes or
+	// Bandwidth is the peak rate of one device, in B/s in one direction, over all of its lanes or
 	// links of this kind together.
 	Bandwidth float64 `unit:"byte rate" required:"true"`
 	// Port is "node" if the devices of a node share one port of that bandwidth, as on Ethernet. It

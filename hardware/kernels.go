@@ -76,11 +76,11 @@ type ExpertKernel struct {
 	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
-	// Passes is how often inputs, intermediate vectors and outputs are read or written. An
+	// Passes counts how often inputs, intermediate vectors and outputs are read or written. An
 	// accelerator that has some of the experts moves the vectors of all tokens that it receives,
 	// also of tokens for which other accelerators compute the experts.
 	Passes float64
-	// Name is what the engine calls the kernel.
+	// Name is the engine's name of the kernel.
 	Name string
 	Fit  KernelFit
 }

@@ -15,7 +15,7 @@ var priceTable []byte
 //go:embed catalog/stores.csv
 var storeTable []byte
 
-// Listing is what one accelerator with its share of the host costs an hour with a provider, or a
+// Listing is a provider's hourly price of one accelerator with its share of the host, or of a
 // GiB of a store of KV caches, which Accelerator then names.
 type Listing struct {
 	Accelerator string `csv:"accelerator"`

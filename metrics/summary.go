@@ -18,7 +18,7 @@ type Summary struct {
 	// Phases divide the time of a request; nil if no request was answered.
 	*Phases
 
-	// KVHeld is how long the KV of tokens of completed requests was held.
+	// KVHeld is the time for which the KV of completed requests' tokens was held.
 	KVHeld KVHeld `json:"-"`
 
 	Preemptions     int64   `json:"preemptions"`
@@ -46,8 +46,8 @@ type Summary struct {
 	Busy float64 `json:"busy"`
 }
 
-// Service is what the users of a server see: how their requests ended, tokens, rates, latencies and
-// limits. The results of a simulation and of a load on a real server hold the same.
+// Service has the figures that users of a server see: how requests ended, tokens, rates, latencies
+// and limits. The results of a simulation and of a load on a real server hold the same.
 type Service struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
@@ -86,7 +86,7 @@ type Service struct {
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
 }
 
-// Occupancy is how many requests are in the system, exactly: integrals over the window, divided by
+// Occupancy is the exact number of requests in the system: integrals over the window, divided by
 // its length, and the largest numbers that lasted for more than an instant. A request runs while it
 // has a place in a batch. It waits for the rest of the time from its arrival to its last token, or
 // until it ends without an answer: in queues, for a replica, and while its images are encoded or
@@ -172,7 +172,7 @@ type Phases struct {
 	// prefill and decode are apart, of the replica that sends it.
 	MeanQueue   float64 `json:"mean_queue_ms"`
 	MeanPrefill float64 `json:"mean_prefill_ms"`
-	// MeanFrontEnd is what tokenising, the front end and the hand-over to a decode replica add.
+	// MeanFrontEnd is the time of tokenising, the front end and the hand-over to a decode replica.
 	MeanFrontEnd float64 `json:"mean_front_end_ms"`
 	// MeanDecode is the time from the first token to the last, of whole answers.
 	MeanDecode float64 `json:"mean_decode_ms"`

@@ -87,7 +87,8 @@ func (s *Summary) addClasses(c *Collector, r *sim.Result) {
 }
 
 // addTenants sums up by tenant. The SLO of a tenant is met if the SLO of each of its classes with
-// requests is met; that of others, if the largest share that a class asks for kept its limits.
+// requests is met; a tenant of other classes is, if the largest share that a class asks for kept
+// its limits.
 func (s *Summary) addTenants(c *Collector, r *sim.Result) {
 	if len(c.tenants) > 0 {
 		s.Tenants = make(map[string]ClassSummary, len(c.tenants))

@@ -13,9 +13,9 @@ type Attention struct {
 	PrefillFLOPs, DecodeFLOPs float64
 	// HeadFLOPs are the PrefillFLOPs of one head.
 	HeadFLOPs float64
-	// KVBytes is what a token stores in one layer.
+	// KVBytes is the size of a token's keys and values in one layer.
 	KVBytes float64
-	// IOBytes is what a token's query and output take in one layer.
+	// IOBytes is the size of a token's query and output in one layer.
 	IOBytes float64
 	// TokenFLOPs and DecodeTokenFLOPs are for one token, independent of its context, in prefill and
 	// decode; StateBytes is the state of fixed size of a sequence in one layer, read and written by
@@ -29,11 +29,11 @@ type Attention struct {
 	Gathered bool
 	// Scan reports whether this is an indexer's scoring of all tokens, which computes in 8 bits.
 	Scan bool
-	// Heads, KVHeads and HeadDim are what one GPU has, for tables of measured kernels.
+	// Heads, KVHeads and HeadDim describe one GPU's part, for tables of measured kernels.
 	Heads, KVHeads, HeadDim int
 }
 
-// AttentionWork is what attention computes in one layer of one GPU, with each byte moved once.
+// AttentionWork is the work of attention in one layer of one GPU, with each byte moved once.
 type AttentionWork struct {
 	FLOPs float64
 	// KVRead and KVWritten are bytes of the cache; IO is bytes of queries and outputs.

@@ -69,7 +69,7 @@ func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64
 	return ceilDiv(bits, 8)
 }
 
-// SequenceState is what a sequence keeps on one GPU, in bytes: of each token (Growing), of each of
+// SequenceState is a sequence's cache on one GPU, in bytes: of each token (Growing), of each of
 // the last Window tokens (Windowed), and for any length (Fixed).
 type SequenceState struct {
 	Growing, Windowed float64
@@ -133,19 +133,19 @@ func (a *Architecture) MultiHead(kv hardware.DType) (heads int, bytes float64) {
 	return heads, float64(all.KVBytesPerToken(kv))
 }
 
-// State is what alike layers keep of a sequence on one GPU: KV that grows with its context, KV of
-// the last tokens only, or state of fixed size.
+// State is the cache of a sequence in alike layers on one GPU: KV that grows with its context, KV
+// of the last tokens only, or state of fixed size.
 type State struct {
 	// Layers is the number of layers.
 	Layers int
-	// TokenBits is what one token adds in one layer; 0 for state of fixed size. Every is the number
-	// of tokens that share an entry of the given bits, where context is compressed (DeepSeek-V4); 0
-	// means 1.
+	// TokenBits is the size of one token in one layer; 0 for state of fixed size. Every is the
+	// number of tokens that share an entry of the given bits, where context is compressed
+	// (DeepSeek-V4); 0 means 1.
 	TokenBits int64
 	Every     int
 	// Window is the number of last tokens that are kept; 0 means all.
 	Window int
-	// FixedBytes is what a sequence takes in one layer, however long it is.
+	// FixedBytes is the size of a sequence in one layer, however long it is.
 	FixedBytes int64
 }
 

@@ -37,9 +37,9 @@ type entry struct {
 	Config json.RawMessage `json:"config"`
 }
 
-// published is a parameter count with its source. Beyond is how many elements the published files
-// have beyond the parameters counted here, and Because says what they are. Digits is the number of
-// leading digits that are stated; 0 means all.
+// published is a parameter count with its source. Beyond is the number of elements that published
+// files have beyond the parameters counted here, and Because says what they are. Digits is the
+// number of leading digits that are stated; 0 means all.
 type published struct {
 	Parameters int64  `json:"parameters"`
 	Source     string `json:"source"`
@@ -62,7 +62,7 @@ type known struct {
 	name string
 	// read returns the shape, the same at each call.
 	read func() (*Architecture, error)
-	// contexts are those of entry.
+	// contexts is the entry's field of this name.
 	contexts map[string]int
 }
 

@@ -12,14 +12,14 @@ type ImageEncoder struct {
 	Gated                                  bool
 	// Patch is the side of a patch in pixels. Join patches on a side become one token.
 	Patch, Join int
-	// Rule is how pixels become tokens, Side the side in pixels that it goes by, and Tokens and
-	// Tiles the numbers that it needs.
+	// Rule turns pixels into tokens, Side is the side in pixels that it goes by, and Tokens and
+	// Tiles are the numbers that it needs.
 	Rule          ImageRule
 	Side          int
 	Tokens, Tiles int
 }
 
-// ImageRule is how pixels become tokens.
+// ImageRule names the rule by which pixels become tokens.
 type ImageRule string
 
 const (
@@ -97,13 +97,13 @@ func (e *ImageEncoder) flops(patches int) float64 {
 type SoundEncoder struct {
 	// Layers, Width, Attention and Intermediate are its shape: Attention is the width of all heads.
 	Layers, Width, Attention, Intermediate int
-	// Rule is how frames become tokens, and Window is the number of frames whose positions attend
+	// Rule turns frames into tokens, and Window is the number of frames whose positions attend
 	// to each other, 0 for all of a sound.
 	Rule   SoundRule
 	Window int
 }
 
-// SoundRule is how frames become tokens.
+// SoundRule names the rule by which frames become tokens.
 type SoundRule string
 
 const (

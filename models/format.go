@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Format is how the weights of a matrix are stored. The zero Format follows the deployment.
+// Format is the storage format of a matrix's weights. The zero Format follows the deployment.
 type Format struct {
 	// DType is the number format of a weight, Bits its width.
 	DType hardware.DType

@@ -18,7 +18,7 @@ var (
 	mxfp8 = Format{DType: hardware.FP8, Bits: 8, Group: 32, GroupBits: 8}
 )
 
-// plain16 is how modules are stored that are not quantised.
+// plain16 is the format of modules that are not quantised.
 var plain16 = Format{DType: hardware.BF16, Bits: 16}
 
 // integerType names integers of the given bits.

@@ -16,11 +16,11 @@ import (
 // expression after "re:" as compressed-tensors does, or the class "Linear", which all matrices are.
 type modulePattern struct {
 	text string
-	// expression is what follows "re:"; nil for other patterns.
+	// expression is the part after "re:"; nil for other patterns.
 	expression *regexp.Regexp
 }
 
-// modulePrefixes are what comes before "layers" in the checkpoints of different families.
+// modulePrefixes matches the text before "layers" in the checkpoints of different families.
 var modulePrefixes = regexp.MustCompile(`^(model\.|language_model\.|backbone\.|transformer\.)+`)
 
 // newModulePattern returns the pattern of a text, or an error for a text that is no regular

@@ -181,7 +181,7 @@ func (c quantSection) quarkCache() hardware.DType {
 	return ""
 }
 
-// quantisation is how a checkpoint stores the matrices of its layers.
+// quantisation says how a checkpoint stores the matrices of its layers.
 type quantisation struct {
 	// groups are the formats of matrices, the first whose targets name a module; excluded modules
 	// stay as tensors are.

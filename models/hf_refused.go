@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
-// refused are what models are that are known to be no decoder-only language models, or whose layers
+// refused names kinds of models that are not decoder-only language models, or whose layers
 // are not modelled, with their model types.
 var refused = map[string][]string{
 	"an encoder": {"bert", "roberta", "xlm-roberta", "distilbert", "albert", "electra", "deberta",

@@ -75,7 +75,7 @@ func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	return n, shape
 }
 
-// kind returns the type of the tower, or where it has no type that of the model.
+// kind returns the type of the tower; a tower without a type has the model's.
 func (c towerSection) kind() string {
 	if kind := c.modelType(); kind != "" || c.outer == nil {
 		return kind

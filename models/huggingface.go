@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Checkpoint is what is published beside the weights of a model.
+// Checkpoint has the files that are published beside the weights of a model.
 type Checkpoint struct {
 	// Config is config.json, of at most 16 MiB. Quantisation is hf_quant_config.json; nil without
 	// one.

@@ -36,12 +36,12 @@ type Linear struct {
 	// Experts is the number of routed experts that each have such a matrix, and Active how many of
 	// them a token visits; 0 outside a mixture of experts.
 	Experts, Active int
-	// Spread is how unevenly the router chooses experts: see Routing.
+	// Spread is the unevenness with which the router chooses experts: see Routing.
 	Spread float64
 	// Quantised reports whether the weights follow the deployment's number format; others stay 16
 	// bits wide.
 	Quantised bool
-	// Part is what the weights are counted as.
+	// Part is the group in which the weights are counted.
 	Part Part
 	// Own is the format in which the matrix is published, which holds in deployments whose weights
 	// are as Published says.
@@ -56,7 +56,7 @@ type Linear struct {
 type Part int
 
 const (
-	// OtherPart is what is counted with the embedding: the output head, and projections of a narrow
+	// OtherPart is counted with the embedding: the output head, and projections of a narrow
 	// embedding.
 	OtherPart Part = iota
 	AttentionPart

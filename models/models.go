@@ -76,9 +76,9 @@ type Tower struct {
 // Group is neighbouring layers that are alike.
 type Group struct {
 	Count int
-	// Mixer is what lets a token see others; nil in layers that have an MLP only.
+	// Mixer lets a token see others (attention, say); nil in layers that have an MLP only.
 	Mixer Mixer
-	// MLP is what computes on each token by itself; nil in layers that have a mixer only.
+	// MLP computes on each token by itself; nil in layers that have a mixer only.
 	MLP MLP
 	// Norms is the number of norms over the hidden vector in one layer.
 	Norms int
@@ -108,7 +108,7 @@ type MLP interface {
 	part
 }
 
-// part is what mixers and MLPs have in common. All figures are of one layer.
+// part has the methods that mixers and MLPs share. All figures are of one layer.
 type part interface {
 	// linears lists the matrix products on one of tp GPUs, in the order of execution; their Count
 	// is 0.

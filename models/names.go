@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// checkpointName is what the words of a checkpoint's name say.
+// checkpointName is a checkpoint's name taken apart into words.
 type checkpointName struct {
 	// of is the name without the words that say how weights are stored, and with its organisation
 	// where one is named.
@@ -29,7 +29,7 @@ type checkpointName struct {
 var (
 	// snapshot finds a repository in the path of a cache of Hugging Face's.
 	snapshot = regexp.MustCompile(`models--([^/]+?)--([^/]+)`)
-	// shard is what ends the name of one of several files of a checkpoint.
+	// shard matches the end of the name of one of several files of a checkpoint.
 	shard = regexp.MustCompile(`(?i)(-\d{5}-of-\d{5})?\.(gguf|safetensors)$`)
 	// ggml finds a format of llama.cpp at the end of a name: Q4_K_M, IQ4_XS, F16.
 	ggml = regexp.MustCompile(`(?i)[-._:](?:ud-)?(i?q\d(?:_[a-z0-9]+)+|tq\d_\d|b?f16|f32)$`)

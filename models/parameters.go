@@ -123,7 +123,7 @@ func (a *Architecture) PredictorParameters() int64 {
 
 // Seconds that the host of an H100 takes for each token of a prompt before its first step.
 const (
-	// tokenise is what Kimi-K2.5's tokenizer takes under SGLang: 47 ms for 80,000 tokens
+	// tokenise is the time of Kimi-K2.5's tokenizer under SGLang: 47 ms for 80,000 tokens
 	// (sgl-project/sglang, pull request 25265); tokenizers of Hugging Face take 1.1 µs a token of a
 	// long text in one thread (charlesxu.io/parallel-tokenizer). Served rows leave no room for
 	// more: of gpt-oss and Llama under TensorRT-LLM, prompts of 8,192 tokens begin no later than

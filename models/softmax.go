@@ -33,8 +33,8 @@ type Softmax struct {
 	// SharedKeyValue reports whether values are projected by the matrix of the keys (Gemma 4). Both
 	// are cached.
 	SharedKeyValue bool
-	// SharedCache reports whether keys and values are those of an earlier layer (Gemma 4 E2B), and
-	// neither projected nor stored.
+	// SharedCache reports whether the layer reads keys and values of an earlier one (Gemma 4 E2B),
+	// and projects and stores none of its own.
 	SharedCache bool
 	// RelativePositions reports whether the layer projects relative positions to keys
 	// (Transformer-XL, arXiv:1901.02860, section 3.3: W_kR), as Gopher and Chinchilla do.

@@ -141,7 +141,7 @@ func (a *Architecture) slice(from, n int) []Group {
 	return gs
 }
 
-// Stored is what the weights of one number format take.
+// Stored is the size of the weights of one number format.
 type Stored struct {
 	DType hardware.DType
 	Bytes int64

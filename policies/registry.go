@@ -53,7 +53,7 @@ type Family[T any] struct {
 
 // Policy is a way to make a T.
 type Policy[T any] struct {
-	// Name is what scenarios call it, Doc what it does in a line, Source where it is from.
+	// Name is its name in scenarios, Doc a line that says what it does, Source where it is from.
 	Name, Doc, Source string
 	// Settings is a struct whose fields are the parameters. Their tags say all that is known of
 	// them: see package strict.
@@ -80,7 +80,7 @@ type plain[T any] struct{ make func(d Deployment) T }
 
 func (p plain[T]) New(d Deployment) (T, error) { return p.make(d), nil }
 
-// Deployment is what a policy may have to know of the place where it works.
+// Deployment describes the replica to a policy that has to know it.
 type Deployment struct {
 	// Seed determines the random choices of the policy.
 	Seed uint64
@@ -91,8 +91,8 @@ type Deployment struct {
 	HostTokens int64
 	// MaxContext is the longest prompt and answer together that is served, in tokens.
 	MaxContext int
-	// TokenBytes is what the KV of a token takes on all accelerators of the replica together,
-	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
+	// TokenBytes is the size of a token's KV on all accelerators of the replica together,
+	// SequenceBytes the size of a sequence's fixed state; HostRate is the rate in B/s of
 	// their links to host memory, each in one direction; 0 without such a link.
 	TokenBytes, SequenceBytes, HostRate float64
 	// Ranks is the number of data-parallel ranks of the replica; 0 and 1 mean one.

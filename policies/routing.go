@@ -146,7 +146,7 @@ func (s kvAware) New(d Deployment) (sim.Router, error) {
 	return routing.NewKVAware(sim.Time(s.Period), s.Choices, d.Seed)
 }
 
-// cacheIndex is what a router knows of the caches of replicas.
+// cacheIndex is a router's knowledge of the caches of replicas.
 type cacheIndex struct {
 	Index      string  `json:"index" default:"approximate" enum:"exact,approximate" jsonschema:"what is known of caches: what replicas report (exact), or what was sent to them (approximate)"`
 	Period     Span    `json:"period" default:"0s" jsonschema:"time between the reports of a replica; 0s for always fresh"`

@@ -30,7 +30,7 @@ func scalingPolicies() []Policy[sim.Scaler] {
 	}
 }
 
-// keep is how long a replica stays that is not needed.
+// keep is the time for which a replica stays that is not needed.
 type keep struct {
 	Keep Span `json:"keep" default:"5m" jsonschema:"time for which replicas stay that are not needed"`
 }

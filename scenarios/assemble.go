@@ -329,7 +329,7 @@ func runParallel(processors int) func(n int, task func(int)) {
 	}
 }
 
-// groupsPerProcessor is how many groups of replicas there are for each processor, so that no
+// groupsPerProcessor is the number of groups of replicas for each processor, so that no
 // processor waits for long at the end. Each group takes a clock of its own.
 const groupsPerProcessor = 2
 

@@ -114,7 +114,7 @@ const (
 	maxRuns     = 1 << 16
 )
 
-// snapshot is what KV caches hold at the end of a run.
+// snapshot has the contents of KV caches at the end of a run.
 type snapshot struct {
 	// Caches has the version of the format.
 	Caches   int          `json:"llmsim_caches"`
@@ -122,7 +122,7 @@ type snapshot struct {
 	Pools    []cacheState `json:"pools,omitempty"`
 }
 
-// cacheState is what the cache of a replica, or a pool, holds of a model.
+// cacheState has a model's contents in the cache of a replica, or in a pool.
 type cacheState struct {
 	Model string `json:"model"`
 	// KV is the number format.

@@ -24,11 +24,12 @@ type File struct {
 	Tune func(a *hardware.Accelerator)
 	// Physics, if not nil, replaces the constants that ship with the program, as a fit does.
 	Physics *Physics
-	// Processors is how many processors a simulation may use at the same time, where replicas do
-	// not depend on each other; 0 means 1. With more than 1, the observers of Simulation.Run must
-	// not read what changes in the sequences of prompt chunks, see sim.Config.Apart. The result is
-	// the same. Policies of this module cost less than what more than 1 adds
-	// (BenchmarkProcessorPairs), so that no command sets it; it is for policies that take long.
+	// Processors is the number of processors that a simulation may use at the same time, where
+	// replicas do not depend on each other; 0 means 1. With more than 1, the observers of
+	// Simulation.Run must not read what changes in the sequences of prompt chunks, see
+	// sim.Config.Apart. The result is the same. Policies of this module cost less than what more
+	// than 1 adds (BenchmarkProcessorPairs), so that no command sets it; it is for policies that
+	// take long.
 	Processors int
 	// FS opens the files that the scenario names; nil means the files of the operating system.
 	FS  fs.FS

@@ -27,7 +27,7 @@ type fleetPolicies struct {
 	link     *sim.Link
 	handover deployment.Choice[sim.Router]
 	scalings []scaledPool
-	// roundTrips is how long messages take from users of each region to replicas of each pool and
+	// roundTrips are the times of messages from users of each region to replicas of each pool and
 	// back.
 	roundTrips [][]sim.Time
 }

@@ -28,7 +28,7 @@ type view struct {
 	label   string   // the pool's name, where there are others
 }
 
-// server is what the replicas of a pool have in common: a model on accelerators, under policies. It
+// server describes the replicas of a pool: a model on accelerators, under policies. It
 // is resolved in steps: lookUp, choosePolicies, planMemory, fit, startClock and startDrafting. A
 // step reads what earlier ones set; each field is set by the step that its comment names.
 type server struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Result is the outcome of a scenario. Its JSON is what `--format json` prints: beside the metrics
-// it has what they rest on.
+// Result is the outcome of a scenario, and the output of `--format json`: beside the metrics
+// it has the evidence for them.
 type Result struct {
 	Name string `json:"name,omitempty"`
 	// Setup describes the servers in words, and Load the requests.

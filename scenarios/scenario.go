@@ -49,7 +49,7 @@ type Fleet struct {
 	Distances []Distance `json:"distances,omitempty" jsonschema:"How long messages take between regions, if pools have regions."`
 }
 
-// Distance is how far users of one region are from replicas of another, and the other way round.
+// Distance is the time between users of one region and replicas of another, in both directions.
 type Distance struct {
 	From      string `json:"from" required:"true" jsonschema:"A region of pools or classes."`
 	To        string `json:"to" required:"true" jsonschema:"Another region, or the same."`

@@ -43,7 +43,7 @@ func limitWords(l *metrics.LimitResult) string {
 	return words
 }
 
-// rounding is how far a share may be outside of its range: steps take whole ticks, and sums of
+// rounding bounds how far a share may be outside of its range: steps take whole ticks, and sums of
 // floating-point numbers are rounded.
 const rounding = 1e-6
 

@@ -86,7 +86,7 @@ func (s *Steps) Prompt(tokens int) steptime.Ledger {
 // them.
 type DecodeStep struct {
 	Step *sim.Step
-	// Ledger is what an accelerator of each stage does in the step.
+	// Ledger lists the work of an accelerator of each stage in the step.
 	Ledger steptime.Ledger
 	// Given is the mean number of tokens that a sequence gets from the step: 1 without drafts.
 	Given float64
@@ -132,7 +132,7 @@ type Phenomenon struct {
 	// Parts is Step in milliseconds by what it is spent on: weights, kv, scores, activations,
 	// arithmetic beyond reading, exchange, fixed, host, draft.
 	Parts map[string]float64 `json:"parts_ms" jsonschema:"the time by what it is spent on; of steps"`
-	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network",
+	// Bound names the largest part of that time ("compute", "memory", "latency", "network",
 	// "host", "unfilled tiles" or "drafting"), and Share is this part.
 	Bound steptime.Bound `json:"bound"`
 	Share float64        `json:"share" jsonschema:"share of the time that goes by what binds; of steps"`

@@ -208,7 +208,7 @@ func (w *Workload) CloseLoop(prefix string, given func(key string) bool,
 	w.Users, w.Think = 0, Think{}
 }
 
-// Patience is how long users wait for an answer.
+// Patience is the time that users wait for an answer.
 type Patience struct {
 	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" above:"0" jsonschema:"Mean, drawn for each request."`
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"Distribution."`

@@ -82,7 +82,7 @@ type Result struct {
 	// Each request ends in exactly one way, so that at the end of a run Arrived = Completed +
 	// Rejected + TimedOut + Cancelled + Lost.
 	Arrived, Completed, Rejected, TimedOut, Cancelled, Lost int64
-	// Retries is how often a request began anew after a failure.
+	// Retries counts the times that a request began anew after a failure.
 	Retries int64
 	// Ended is the time at which the last request ended for its user, with an answer or without.
 	Ended Time
@@ -116,8 +116,8 @@ type Outage struct {
 
 // Retry says what happens to the requests of a replica that fails.
 type Retry struct {
-	// Attempts is how often a request may begin anew on another replica. 0 means that the request
-	// is lost at once.
+	// Attempts bounds how often a request may begin anew on another replica. 0 means that the
+	// request is lost at once.
 	Attempts int
 	// Delay is the time until the request arrives at the other replica.
 	Delay Time
@@ -150,7 +150,7 @@ type Link struct {
 	Latency Time
 }
 
-// LinkResult is what a link carried.
+// LinkResult counts the traffic of a link.
 type LinkResult struct {
 	// Transfers is the number of KV caches that were sent, and Bytes their size in byte.
 	Transfers, Bytes int64

@@ -88,7 +88,7 @@ func (c *Config) checkFleet() error {
 	return nil
 }
 
-// poolKey is what the replicas of a pool have in common.
+// poolKey has the fields that the replicas of a pool share.
 type poolKey struct {
 	model int
 	role  Role

@@ -1,6 +1,6 @@
 package sim
 
-// EncoderCache is what a replica keeps of the images and sounds that its encoder has encoded.
+// EncoderCache keeps the images and sounds that a replica's encoder has encoded.
 type EncoderCache interface {
 	// Encoded returns how many of the images that begin in the n tokens after the s.Stored first
 	// ones of s the cache has, and keeps the others, which the step encodes.

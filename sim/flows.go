@@ -29,8 +29,8 @@ type flow struct {
 	transfer
 }
 
-// transfer is what a flow moves: to the replica, what s wants of a store, or from the replica, what
-// keep stores in the pool. Exactly one of s and keep is set. It does not change.
+// transfer is the content of a flow: to the replica, what s wants of a store, or from the replica,
+// what keep stores in the pool. Exactly one of s and keep is set. It does not change.
 type transfer struct {
 	from       store // of what s wants
 	s          *Sequence

@@ -2,7 +2,7 @@ package sim
 
 import "slices"
 
-// forecast is what a batch knows of its next steps with drafts. It holds while all sequences of the
+// forecast foresees a batch's next steps with drafts. It holds while all sequences of the
 // group have drafts of the same length and the speculator knows how many of these are accepted. The
 // sequences are then foreseen: each is visited when it joins, and when it is complete or leaves,
 // but not in each step. Between two visits, Generated, Stored and LastToken of a foreseen sequence
@@ -14,7 +14,7 @@ import "slices"
 // next. While it is on:
 //
 //	origin <= group.steps <= until, group.steps <= begun <= group.steps + steps of the leap
-//	growth[i] is what the foreseen sequences take in step origin + i, in units
+//	growth[i] is the memory that the foreseen sequences add in step origin + i, in units
 //
 // Steps are counted as in progress.steps. Only the methods of forecast write its fields, except
 // that a parallelRun replaces ends and contexts, whose old lists observers read.

@@ -47,7 +47,7 @@ type Level struct {
 	Peak     int64
 }
 
-// stage is what a request counts as in a Load.
+// stage is the count of a Load to which a request belongs.
 type stage uint8
 
 const (

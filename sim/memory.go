@@ -61,7 +61,7 @@ type TieredMemory interface {
 	Fetched() (tokens int64, busy Time)
 }
 
-// PrefetchedMemory is what a replica knows of a slow store of KV caches, such as a disk. What the
+// PrefetchedMemory is a replica's view of a slow store of KV caches, such as a disk. What the
 // store has of a prompt comes to the replica's memory before the request is enqueued.
 type PrefetchedMemory interface {
 	// Wanted returns the size in bytes of what the store has of the prompt of s and the replica's

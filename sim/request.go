@@ -34,8 +34,8 @@ type Request struct {
 	// Adapter is the number of the adapter (LoRA) that the request asks for, from 1; 0 means the
 	// model itself.
 	Adapter int
-	// Patience is how long the user waits for the whole answer before the request is cancelled; 0
-	// means without limit. It counts from the arrival, unless AfterFirst is set.
+	// Patience is the time that the user waits for the whole answer before the request is
+	// cancelled; 0 means without limit. It counts from the arrival, unless AfterFirst is set.
 	Patience Time
 	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means
 	// that no other prompt shares anything with it. Lengths sum to at most Prompt; the rest is

@@ -137,7 +137,7 @@ func (s *Sequence) TPOT() Time {
 	return (s.LastToken - s.FirstToken) / Time(s.Output-1)
 }
 
-// progress is what the sequences of a batch share: the number of the batch in its replica, and the
+// progress is shared by the sequences of a batch: the number of the batch in its replica, and the
 // steps by which all that decode have advanced together.
 type progress struct {
 	lane  int   // from 0

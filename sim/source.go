@@ -69,7 +69,8 @@ func (noRequests) Err() error { return nil }
 // arrivals are the requests that the source has yet to give.
 type arrivals struct {
 	source Source
-	// announce is how long before its arrival a request that goes on with a session is taken in.
+	// announce is the time before its arrival at which a request that continues a session is taken
+	// in.
 	announce Time
 	// next is when the next request is taken in: when it arrives, or up to announce before. It is
 	// Never after the last request. Only expect sets it, whenever the source may have changed.

@@ -13,7 +13,7 @@ type window struct {
 	logs       []replicaLog // one a replica
 }
 
-// replicaLog is what happens at a replica in a window. fill lists the arrivals, the run of the
+// replicaLog records the events of a replica in a window. fill lists the arrivals, the run of the
 // replica alone writes acts, effects, err and samples, and carrying out reads them.
 type replicaLog struct {
 	arrivals   []*Sequence // in order of arrival

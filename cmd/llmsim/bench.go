@@ -31,7 +31,7 @@ type benchFlags struct {
 	program string // this build
 }
 
-// benchReport is what bench prints as JSON.
+// benchReport is the JSON output of bench.
 type benchReport struct {
 	Machine string         `json:"machine"`
 	Cores   int            `json:"cores"`

@@ -66,7 +66,7 @@ func (flags *calibrateFlags) check() (err error) {
 	return err
 }
 
-// hostMemory is what a calibrated host offers to weights and KV cache. It is the same on every
+// hostMemory is a calibrated host's memory for weights and KV cache. It is the same on every
 // computer, so that scenarios have the same KV memory everywhere.
 const hostMemory = 4 << 30
 

@@ -123,7 +123,7 @@ func (r *recordFlag) about() records.About {
 	return about
 }
 
-// recorded is what the record of a run contains.
+// recorded collects the parts of a run's record.
 type recorded struct {
 	name string
 	seed *uint64

@@ -76,7 +76,7 @@ func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// rlResult is what --format json prints.
+// rlResult is the JSON output of train rl.
 type rlResult struct {
 	Model       string          `json:"model"`
 	Accelerator string          `json:"accelerator"`

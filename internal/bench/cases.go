@@ -34,7 +34,7 @@ type Case struct {
 	Interval, Out bool
 	// Goal is the wanted ratio of a request's time to the base's; 0 without one.
 	Goal float64
-	// Axis is what grows in a list of cases, and Value how large it is; empty for cases by
+	// Axis names the quantity that grows in a list of cases, and Value its size; empty for cases by
 	// themselves.
 	Axis  string
 	Value float64

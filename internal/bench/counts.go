@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Counts is what a request costs, in counts that depend neither on the machine nor on its load.
+// Counts is the cost of a request in counts that depend neither on the machine nor on its load.
 type Counts struct {
 	// Steps is the number of times that a replica forms a step; steps that it leaps over do not
 	// count.

@@ -10,13 +10,13 @@ type Options struct {
 	// Program is the path of the build that is measured, and Against the path of another one; empty
 	// without one.
 	Program, Against string
-	// Rounds is how often each case runs, at least 1.
+	// Rounds is the number of runs of each case, at least 1.
 	Rounds int
 	// Requests replaces the number of requests of each case; 0 keeps them.
 	Requests int
 }
 
-// Result is what a case cost.
+// Result is the measured cost of a case.
 type Result struct {
 	Case     string `json:"case"`
 	Requests int    `json:"requests"`

@@ -12,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Cost is what a process took: its time on all processors in seconds, and the most memory that it
+// Cost is a process's CPU time on all processors in seconds, and the most memory that it
 // had at once in bytes, 0 where the system does not tell.
 type Cost struct {
 	Seconds float64

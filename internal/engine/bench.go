@@ -23,8 +23,8 @@ type BenchCase struct {
 	Tokens int `json:"tokens"`
 }
 
-// BenchResult is what a case took. Times are medians; the machine's rates were measured between the
-// steps.
+// BenchResult has the times of a case. Times are medians; the machine's rates were measured between
+// the steps.
 type BenchResult struct {
 	BenchCase
 	// Steps is the number of steps timed.
@@ -32,8 +32,8 @@ type BenchResult struct {
 	// StepTime is in seconds, Rate in tokens a second.
 	StepTime float64 `json:"step_time"`
 	Rate     float64 `json:"tokens_per_second"`
-	// Bytes is what a step reads of weights, keys and values, FLOPs what its matrix products and
-	// attention compute.
+	// Bytes counts the weights, keys and values that a step reads, FLOPs the operations of its
+	// products and its attention.
 	Bytes int64 `json:"bytes"`
 	FLOPs int64 `json:"flops"`
 	// Bandwidth (B/s) and FLOPRate (FLOP/s) are those reached, and the shares are of what the probe

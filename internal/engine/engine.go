@@ -94,7 +94,7 @@ func (e *Engine) Pool() *kernels.Pool { return e.pool }
 // Available returns the number of KV blocks that no sequence uses.
 func (e *Engine) Available() int { return e.cache.Available() }
 
-// Chunk is what a step computes of one sequence.
+// Chunk is the part of one sequence that a step computes.
 type Chunk struct {
 	Sequence *Sequence
 	// New is the number of tokens computed, from the first whose keys and values are not stored

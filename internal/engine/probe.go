@@ -60,7 +60,7 @@ func (p *Probe) timed(n int, t kernels.Task) float64 {
 	return (p.Now() - begin).Seconds()
 }
 
-// readFloats is how much memory a worker reads at a time: 128 KiB.
+// readFloats is the number of floats that a worker reads at a time, 128 KiB.
 const readFloats = 32 << 10
 
 // readTask reads one piece of memory.

@@ -81,8 +81,8 @@ func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	return io.ReadAll(Limit(file, name, most))
 }
 
-// Limit returns a reader of r that fails with TooLarge after a number of bytes. Name is what the
-// error calls the file.
+// Limit returns a reader of r that fails with TooLarge after most bytes. Name stands for the file
+// in the error.
 func Limit(r io.Reader, name string, most int64) io.Reader {
 	return &limited{r: r, left: most, err: TooLarge{Name: name, Most: most}}
 }

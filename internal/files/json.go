@@ -36,7 +36,7 @@ type KeyTwice string
 // Error names the key.
 func (k KeyTwice) Error() string { return fmt.Sprintf("the key %.60q is given twice", string(k)) }
 
-// maxDepth is how deep encoding/json reads: it refuses what is deeper.
+// maxDepth is the nesting depth beyond which encoding/json refuses a document.
 const maxDepth = 10_000
 
 // checkKeys looks for brackets and texts only, which is several times as fast as a decoder: traces

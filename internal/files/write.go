@@ -29,7 +29,7 @@ type Pending struct {
 func Create(path string) (*Pending, error) { return create(path, 0o666) }
 
 // Replaceable refuses a path under which there is something else than what begins with the given
-// words: the name of a file to write is easily given for that of one to read. Empty files may be
+// words: users easily name a file to read where one to write is meant. Empty files may be
 // replaced, and so may what is no ordinary file, such as /dev/stdout.
 func Replaceable(path, begin string) error {
 	info, err := os.Stat(path)
@@ -80,7 +80,7 @@ func create(path string, mode fs.FileMode) (p *Pending, err error) {
 	return nil, fmt.Errorf("%s: other processes remove what is being written in its folder", path)
 }
 
-// attempts is how often Create begins anew where a process that cleans the folder has meanwhile
+// attempts bounds how often Create begins anew where a process that cleans the folder has meanwhile
 // taken its file for one that was left behind.
 const attempts = 100
 

@@ -152,10 +152,10 @@ func statusError(response *http.Response) error {
 	return errors.New(response.Status)
 }
 
-// answer is what came back for a request.
+// answer is the server's answer to a request, with its times.
 type answer struct {
 	request sim.Request
-	// late is how long after its time the request was sent.
+	// late is the delay of sending after the request's scheduled time.
 	late time.Duration
 	// Moments of sending, of the first and the last token, and of the end.
 	sent, first, last, end time.Time
@@ -173,7 +173,7 @@ type answer struct {
 
 func (a *answer) fail(err error, why sim.Rejection) { a.err, a.why = err, why }
 
-// event is what matters of a chunk of a stream, of completions or of chat.
+// event has the fields read from a chunk of a stream, of completions or of chat.
 type event struct {
 	Choices []struct {
 		Text  string `json:"text"`
@@ -216,7 +216,7 @@ func (e *event) appendText(b []byte) []byte {
 }
 
 // read takes the events of a stream until its end. An event counts as one token for the gaps, as in
-// vLLM's benchmark; numbers of tokens are what the server says.
+// vLLM's benchmark; numbers of tokens are the server's own.
 func (a *answer) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)

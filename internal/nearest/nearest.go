@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// most is how many names are offered at once.
+// most is the largest number of names offered at once.
 const most = 3
 
 // longest bounds the names that are compared, in bytes. Known names are shorter.

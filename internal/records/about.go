@@ -25,7 +25,7 @@ type About struct {
 	Written time.Time `json:"written,omitzero"`
 	Author  string    `json:"author,omitempty"`
 	Host    string    `json:"host,omitempty"`
-	// Note is what the author says of the run.
+	// Note is the author's remark on the run.
 	Note string `json:"note,omitempty"`
 }
 

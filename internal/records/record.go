@@ -26,7 +26,7 @@ type Record struct {
 	// changes where results are written.
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
-	// Name is what the user calls the run: the scenario's name, or its file.
+	// Name is the user's name of the run: the scenario's name, or its file.
 	Name string `json:"name"`
 	// Version is the program's.
 	Version string `json:"version"`
@@ -34,7 +34,7 @@ type Record struct {
 	Seed *uint64 `json:"seed,omitempty"`
 	// Inputs are the files that the run read.
 	Inputs []Input `json:"inputs"`
-	// Result is what --format json prints, evidence included.
+	// Result is the output of --format json, evidence included.
 	Result json.RawMessage `json:"result"`
 }
 

@@ -40,7 +40,7 @@ const (
 	mostRecords = 1 << 20
 	// Latest names the record that was written last.
 	Latest = "latest"
-	// shortest is how many characters of a name at least stand for it.
+	// shortest is the least number of characters by which a record can be named.
 	shortest = 4
 )
 

@@ -26,7 +26,7 @@ import (
 // Variable names the environment variable with the folder of the registry.
 const Variable = "LLMSIM_REGISTRY"
 
-// Kind is what an entry is.
+// Kind is the kind of an entry, such as a model or a policy.
 type Kind string
 
 // The kinds of entries.

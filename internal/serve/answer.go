@@ -25,7 +25,7 @@ type call struct {
 	status  int
 }
 
-// progress is what of a plan has been sent.
+// progress is the part of a plan that has been sent.
 type progress struct {
 	tokens, bytes, cached int
 	begun, finished       bool

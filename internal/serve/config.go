@@ -43,14 +43,14 @@ type Limits struct {
 	BodyBytes           int64
 	BodyTime, WriteTime time.Duration
 	// HeaderTime is the longest time to read a request's head, and HeaderBytes the largest size of
-	// a head. IdleTime is how long a connection is kept between requests.
+	// a head. IdleTime bounds how long a connection is kept between requests.
 	HeaderTime, IdleTime time.Duration
 	HeaderBytes          int
 	// Connections is the largest number of connections, and Requests the largest number of answers
 	// in progress.
 	Connections, Requests int
-	// DrainTime is how long answers in progress may take after the server was told to stop. Then
-	// they are cut off.
+	// DrainTime bounds how long answers in progress may take after the server was told to stop.
+	// Then they are cut off.
 	DrainTime time.Duration
 }
 

@@ -14,7 +14,7 @@ const contentBlock = 16
 // after the other. That another text has them by chance is less likely than one in a billion.
 const leastRepeated = 3
 
-// mostAnswers is how many answers to the same prompt (n of a request) are recognised later.
+// mostAnswers is the number of answers to one prompt (n of a request) that are recognised later.
 const mostAnswers = 8
 
 // answers are the made-up answers of a server.

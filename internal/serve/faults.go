@@ -71,7 +71,7 @@ type Fault struct {
 	// Replica is whose failure it is; nil for drop, which is of all.
 	Replica *int    `json:"replica,omitempty"`
 	Factor  float64 `json:"factor,omitempty"`
-	// For is how long the failure lasts in simulated time, such as 30s; empty means without end.
+	// For is the duration of the failure in simulated time, such as 30s; empty means without end.
 	For string `json:"for,omitempty"`
 }
 

@@ -61,7 +61,7 @@ type order struct {
 	do func(at sim.Time)
 }
 
-// housekeeping is how often a fleet without requests looks after scalers and samples, in wall time.
+// housekeeping is the interval of scaling and sampling in a fleet without requests, in wall time.
 const housekeeping = 100 * time.Millisecond
 
 // NewFleet returns a fleet. Run drives it.

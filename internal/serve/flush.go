@@ -10,7 +10,7 @@ import (
 type flusher struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	// patience is how long a client may take to read, and renewed is when it was last given as
+	// patience bounds how long a client may take to read, and renewed is when it was last given as
 	// much.
 	patience time.Duration
 	renewed  time.Time

@@ -39,7 +39,7 @@ type Job struct {
 	seen sim.Sequence
 	// complete says that the answer ended by a stop, and was noted as such.
 	complete bool
-	// reading is how long reading the request took; it belongs to the backend's goroutine.
+	// reading is the time that reading the request took. Only the backend's goroutine uses it.
 	reading time.Duration
 	// What follows is written by the backend under the listener's lock.
 	state JobState

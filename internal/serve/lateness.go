@@ -13,7 +13,7 @@ const (
 	doubtful       = 10 * time.Millisecond
 )
 
-// lateness is how late what came out of the fleet was written to clients: by the simulation, by
+// lateness measures how late tokens of the fleet were written to clients: by the simulation, by
 // the goroutines of the answers, and by the connections.
 type lateness struct {
 	// warn, if set, is called once a window in which a tenth of the deliveries was doubtful.

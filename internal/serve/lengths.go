@@ -2,7 +2,7 @@ package serve
 
 import "github.com/llmsim/llmsim/sim"
 
-// mostLengths is how many requests of a workload show how long its answers are.
+// mostLengths is the number of a workload's requests from which lengths of answers are drawn.
 const mostLengths = 1000
 
 // Lengths returns the lengths of the first answers of a workload, whose users do not wait for them;

@@ -43,7 +43,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	return err
 }
 
-// closing is how long connections may take to close once no request is being answered, and settling
+// closing bounds how long connections take to close once no request is being answered, and settling
 // how long a request may take from its client to the handler: from there on it is counted.
 const (
 	closing  = 200 * time.Millisecond

@@ -38,7 +38,7 @@ type planner struct {
 	lengths []int
 }
 
-// completionsDefault is how long answers of Completions are at most where a request says nothing
+// completionsDefault is the most tokens of an answer of Completions where a request says nothing
 // (the default of OpenAI's API and of vLLM).
 const completionsDefault = 16
 

@@ -58,7 +58,7 @@ type Service struct {
 	gates     []*gate // by replica
 }
 
-// sampleTime is how often gauges are brought up to date, in wall time.
+// sampleTime is the interval at which gauges are updated, in wall time.
 const sampleTime = 50 * time.Millisecond
 
 // Open prepares a service. Run lets it answer.

@@ -22,7 +22,7 @@ type Engine struct {
 	Prefixes, Drafts bool
 }
 
-// Parameters are what a client asked for beside the prompt.
+// Parameters are the fields of a request beside the prompt.
 type Parameters struct {
 	// MaxTokens is the most tokens wanted, 0 where nothing was said, and N the number of answers.
 	MaxTokens, N int
@@ -53,7 +53,7 @@ func New(d Dialect, replicas []Engine, parameters func(r *sim.Request) Parameter
 	return c
 }
 
-// engine is what is known of a replica.
+// engine has the counts and histograms of a replica.
 type engine struct {
 	Engine
 	down             bool
@@ -68,7 +68,7 @@ type engine struct {
 	prompts, answers, wanted, maxTokens, n, step, fresh     histogram
 }
 
-// ending is how a request ends, by vLLM's names.
+// ending is the reason why a request ended, by vLLM's names.
 type ending int
 
 const (

@@ -41,7 +41,7 @@ func (c Checked) Run() int {
 // Main runs the tests of a package as its TestMain, with the check of Checked.
 func Main(m *testing.M) { os.Exit(Checked{m}.Run()) }
 
-// patience is how long a killed process may take to end.
+// patience bounds how long a killed process may take to end.
 const patience = 5 * time.Second
 
 // left returns the command lines of child processes that still run after at most the given time.

@@ -69,7 +69,7 @@ func Changed[T any](t testing.TB, text []byte, read func(text []byte) (T, error)
 	}
 }
 
-// Oracle is what an independent implementation computed for one model.
+// Oracle has the results of an independent implementation for one model.
 type Oracle struct {
 	Prompts []OraclePrompt `json:"prompts"`
 }

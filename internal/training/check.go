@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// endLayers is how many chunks need no layer of their own: the embedding and the head with the loss
+// endLayers is the number of chunks without a layer: the embedding and the head with the loss
 // may be one each (Llama 3, arXiv:2407.21783, section 3.3.2).
 const endLayers = 2
 

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Cost is what a job costs.
+// Cost is the price of a job and its parts.
 type Cost struct {
 	Memory Memory `json:"memory"`
 	Step   Step   `json:"step"`
@@ -113,7 +113,7 @@ func (j *Job) whyNotSix(six float64) []string {
 	return why
 }
 
-// Failures is what interruptions cost a long run.
+// Failures is the cost of interruptions in a long run.
 type Failures struct {
 	// MTBF is the mean time in seconds between two interruptions of the whole job, Checkpoint the
 	// seconds to save it, Interval the best time between two, and Restart what it takes to begin

@@ -88,16 +88,16 @@ func scores(kind Attention, generation string) (forward, backward float64) {
 
 // These constants were fitted together with the fractions above; docs/training.md has the errors.
 const (
-	// eagerPasses is how much more an eager program moves in element-wise kernels.
+	// eagerPasses is the factor by which an eager program moves more bytes in element-wise kernels.
 	eagerPasses = 1.7
-	// expertShare is what grouped products of experts reach of what dense ones do.
+	// expertShare is the rate of grouped products of experts over that of dense ones.
 	expertShare = 0.36
-	// castBytes is what bringing an element of 16 bits to 8 bits moves: read for its largest value,
-	// read again, and written as it stands and transposed (NVIDIA/TransformerEngine).
+	// castBytes is the traffic of casting an element of 16 bits to 8 bits: read for its largest
+	// value, read again, and written as it stands and transposed (NVIDIA/TransformerEngine).
 	castBytes = 6.0
 	// tensorOverlapped is the visible share of exchanges of tensor ranks that run beside products.
 	tensorOverlapped = 0.55
-	// contention is what an exchange that runs beside computing adds, as a share of its time:
+	// contention is the time that an exchange beside computing adds, as a share of its own:
 	// it takes multiprocessors and bandwidth, and eager programs begin it late.
 	contention, eagerContention = 0.2, 0.48
 )

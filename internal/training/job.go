@@ -49,7 +49,7 @@ type Job struct {
 	counted *models.Parameters
 }
 
-// Layout is how a job is spread over accelerators and over time.
+// Layout spreads a job over accelerators and over time.
 type Layout struct {
 	// Tensor, Context, Pipeline and Data are the numbers of ranks of each dimension, whose product
 	// is the number of accelerators. Expert is the number of accelerators over which the experts
@@ -68,7 +68,7 @@ type Layout struct {
 	// Shard is the number of data ranks over which ZeRO shares, the others holding copies (hybrid
 	// sharding: Zhao et al., arXiv:2304.11277, section 3.2.2); 0 means all.
 	Shard int
-	// Recompute is what the backward pass computes again.
+	// Recompute names the activations that the backward pass computes again.
 	Recompute Recompute
 	// Sequence reports whether tensor ranks share what is computed for each token by itself
 	// (Korthikanti et al., arXiv:2205.05198, section 4.2.2).
@@ -78,7 +78,7 @@ type Layout struct {
 // MicroBatches returns how many micro-batches a rank computes in a step of batch sequences.
 func (l *Layout) MicroBatches(batch int) int { return batch / (l.Data * l.Micro) }
 
-// Recompute is what the backward pass computes again instead of keeping it.
+// Recompute names the activations that the backward pass computes again instead of keeping them.
 type Recompute string
 
 // The kinds of recomputation of Korthikanti et al., arXiv:2205.05198.

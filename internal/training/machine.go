@@ -13,7 +13,7 @@ type Machine struct {
 	ScaleUp, Network *hardware.Link
 	// Constants are the constants that were fitted to servers.
 	Constants hardware.Constants
-	// Warnings are what a reader should know of Constants.
+	// Warnings say where Constants rest on little.
 	Warnings []string
 }
 

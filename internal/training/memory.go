@@ -12,12 +12,12 @@ type Line struct {
 	Why string `json:"why"`
 }
 
-// Memory is what the fullest accelerator holds.
+// Memory is the use of memory on the fullest accelerator.
 type Memory struct {
 	Lines []Line `json:"lines"`
 	// Stage is the stage of the pipeline that is the fullest, "first" or "last".
 	Stage string `json:"stage"`
-	// Capacity is what an accelerator has, in bytes.
+	// Capacity is the memory of an accelerator, in bytes.
 	Capacity float64 `json:"capacity"`
 }
 
@@ -43,14 +43,14 @@ func (m *Memory) Of(name string) float64 {
 // Fits reports whether everything fits.
 func (m *Memory) Fits() bool { return m.Total() <= m.Capacity }
 
-// outside is what CUDA and its libraries take outside of the program's own allocations: a context
+// outside is the memory of CUDA and its libraries beside the program's own allocations: a context
 // of 0.47 to 1.78 GiB and about 1 GiB for exchanges (stas00/ml-engineering,
 // training/performance/README.md).
 const outside = 2 << 30
 
-// logitBytes is what the loss holds for each logit at its peak: the output of the head in 16 bits,
-// the same in 32 bits, in which the softmax is computed, and its gradient in 32 bits (PyTorch's
-// cross_entropy of logits.float(), as pytorch/torchtune and pytorch/torchtitan call it).
+// logitBytes is the memory of the loss for each logit at its peak: the output of the head in 16
+// bits, the same in 32 bits, in which the softmax is computed, and its gradient in 32 bits
+// (PyTorch's cross_entropy of logits.float(), as pytorch/torchtune and pytorch/torchtitan call it).
 const logitBytes = 2 + 4 + 4
 
 // lossChunks is the number of parts in which a chunked loss is computed: 8 in pytorch/torchtune.
@@ -157,10 +157,11 @@ func (j *Job) addStates(h heldParameters, layers int, add func(string, float64, 
 // for each product.
 const weightBytes = 2
 
-// kept is what the backward pass of one layer needs, in bytes for a token of a micro-batch on one
-// accelerator. Whole is not split by tensor ranks, unless they share the sequence; Split is; Scores
-// is the scores of attention, for each token of the sequence. All follow figure 2 and equation 2 of
-// Korthikanti et al., arXiv:2205.05198, extended to grouped heads, gates and experts.
+// kept has the activations that the backward pass of one layer needs, in bytes a token of a
+// micro-batch on one accelerator. Whole is not split by tensor ranks, unless they share the
+// sequence; Split is; Scores is the scores of attention, for each token of the sequence. All follow
+// figure 2 and equation 2 of Korthikanti et al., arXiv:2205.05198, extended to grouped heads, gates
+// and experts.
 type kept struct{ Whole, Split, Scores float64 }
 
 // activations returns what a layer keeps on average over all layers.

@@ -40,7 +40,7 @@ const (
 type RLLoop struct {
 	Algorithm RLAlgorithm
 	Mode      RLMode
-	// Job is what learns, on the accelerators that learn: its Batch is Prompts·Samples.
+	// Job is the training step, on the accelerators that learn: its Batch is Prompts·Samples.
 	Job *Job
 	// Prompts are the different prompts of a step, Samples the answers to each.
 	Prompts, Samples int
@@ -62,8 +62,8 @@ type RLResult struct {
 	Generate float64 `json:"generate_s"`
 	Half     float64 `json:"last_half_s"`
 	Tenth    float64 `json:"last_tenth_s"`
-	// Even is how long the same number of tokens takes if all answers are equally long, so that
-	// Generate − Even is what the tail costs.
+	// Even is the time of the same number of tokens if all answers are equally long, so that
+	// Generate − Even is the cost of the tail.
 	Even float64 `json:"generate_even_s"`
 	// Score is the forward passes of policy and reference, and with PPO of reward and value models;
 	// Update is learning; Transfer brings the new weights to where answers are made.
@@ -81,8 +81,8 @@ type RLResult struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// transferSlowdown is how much longer than the link alone new weights take: published reshards of
-// NeMo-RL with NCCL on H100 take 2.5 to 5 times as long (NVIDIA-NeMo/RL,
+// transferSlowdown is the time to send new weights over that of the link alone: published reshards
+// of NeMo-RL with NCCL on H100 take 2.5 to 5 times as long (NVIDIA-NeMo/RL,
 // docs/design-docs/nccl-reshard-refit.md); this is their middle.
 const transferSlowdown = 3.5
 

@@ -16,7 +16,7 @@ type Candidate struct {
 	Memory float64
 }
 
-// Search is what Best may choose. What the job's layout gives for the others is kept.
+// Search names the dimensions that Best may choose. The others stay as in the job's layout.
 type Search struct {
 	// Fixed is the dimensions that are not to be changed, by their names: tensor, context,
 	// pipeline, data, expert, micro-batch, virtual, zero and recompute.
@@ -302,7 +302,7 @@ func (j *Job) Scaling(given map[string]bool) []Scaled {
 	return list
 }
 
-// Share is what a part of a step takes on several numbers of accelerators, in accelerators times
+// Share has the times of a part of a step on several numbers of accelerators, in accelerators times
 // seconds.
 type Share struct {
 	Name string

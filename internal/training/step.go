@@ -6,10 +6,10 @@ type Step struct {
 	Forward   float64 `json:"forward"`
 	Backward  float64 `json:"backward"`
 	Recompute float64 `json:"recompute"`
-	// Bubble is what the stage waits for others.
+	// Bubble is the time that the stage waits for others.
 	Bubble float64 `json:"bubble"`
-	// Tensor, Context, Expert, Pipeline and Data are what exchanges of each dimension add to
-	// computing.
+	// Tensor, Context, Expert, Pipeline and Data are the times that exchanges of each dimension add
+	// to computing.
 	Tensor   float64 `json:"tensor_exchange"`
 	Context  float64 `json:"context_exchange"`
 	Expert   float64 `json:"expert_exchange"`

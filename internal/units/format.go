@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// digits is how many significant digits people get.
+// digits is the number of significant digits in text for people.
 const digits = 4
 
 // format prints v in the largest display unit of k that leaves at least 1 of it, with a space

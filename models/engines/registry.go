@@ -21,7 +21,7 @@ import (
 //go:embed registry/*.yaml
 var presets embed.FS
 
-// Engine is what is known of one engine.
+// Engine describes one serving engine: its versions, defaults, limits and kernels.
 type Engine struct {
 	// Name is the name in scenarios, Title the name for people.
 	Name, Title string
@@ -31,7 +31,7 @@ type Engine struct {
 	Evidence []Evidence
 	// Releases are the days of releases, oldest first.
 	Releases []Dated
-	// Settings are what the engine does without further flags. Of those with the same key, the
+	// Settings are the engine's defaults without further flags. Of several with the same key, the
 	// first one counts whose conditions hold.
 	Settings []Setting
 	// Memory is the accelerator memory that the engine itself takes. The first entry counts whose
@@ -147,7 +147,7 @@ type Memory struct {
 	Versions Range `yaml:",inline"`
 	// When are the conditions under which it holds.
 	When Conditions
-	// ContextGiB is what driver and libraries take on each accelerator, in GiB, beside what the
+	// ContextGiB is the memory of driver and libraries on each accelerator, in GiB, beside what the
 	// largest step needs, and LogitBytes the peak bytes of sampling an element of the logits.
 	ContextGiB float64 `yaml:"context_gib"`
 	LogitBytes float64 `yaml:"logit_bytes"`
@@ -201,7 +201,7 @@ type Backend struct {
 	Source   string
 }
 
-// Switch is what flags or environment variables ask for as the back end of routed experts.
+// Switch maps flags or environment variables to the back end of routed experts.
 type Switch struct {
 	// Set are the variables or flags, without leading hyphens, and their values.
 	Set      map[string]string

@@ -47,8 +47,8 @@ type Config struct {
 	Adapters Adapters
 	// Factors come from a deployment to which the predictions were fitted.
 	Factors Factors
-	// Spread is how unevenly routers choose experts, in place of what the model's family does with
-	// text (models.Routing); 0 leaves that.
+	// Spread is the unevenness of routers' choices of experts, in place of what the model's family
+	// does with text (models.Routing); 0 leaves that.
 	Spread float64
 	// Slowdown is a factor on the predicted times of all steps, to show what follows if the
 	// prediction is wrong; 0 means 1.

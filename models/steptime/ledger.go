@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Ledger is what one accelerator does in a step, operator by operator. All that is said about a
-// step is a sum over it.
+// Ledger lists the work of one accelerator in a step, operator by operator. All that is said about
+// a step is a sum over it.
 type Ledger []Operator
 
 // Breakdown returns the operators of step s, in the slowest pipeline stage and on one of its

@@ -28,7 +28,7 @@ type Operator struct {
 	Count float64
 	// FLOPs is the number of operations of all runs together.
 	FLOPs float64
-	// Traffic is what all runs together move to and from the accelerator's memory.
+	// Traffic is the bytes that all runs together move to and from the accelerator's memory.
 	Traffic
 	// Beside is the part of Traffic that attention moves beside the cache that it reads.
 	Beside float64
@@ -45,8 +45,9 @@ type Operator struct {
 	Computing sim.Time
 }
 
-// Traffic is what kernels read from memory and write to it, in bytes. What a matrix product reads
-// and writes beside weights counts with the kernels before and after it; it mostly stays in caches.
+// Traffic counts the bytes that kernels read from memory and write to it. What a matrix product
+// reads and writes beside weights counts with the kernels before and after it; it mostly stays in
+// caches.
 type Traffic struct{ Weights, KV, Scores, Activations float64 }
 
 // Bytes returns the bytes of all kinds.

@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Part is what a time of an accelerator is spent on.
+// Part is a use of an accelerator's time, such as attention.
 type Part int
 
 // What a time can be spent on.

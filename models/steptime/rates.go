@@ -108,7 +108,7 @@ type slowdown float64
 // active reports whether the factor changes anything.
 func (f slowdown) active() bool { return f != 0 && f != 1 }
 
-// slowdownUnit is what factors on step times are counted in, so that they multiply whole
+// slowdownUnit is the unit in which factors on step times are counted, so that they multiply whole
 // ticks the same on every machine.
 const slowdownUnit = 1_000_000
 

@@ -112,7 +112,7 @@ func (s *Served) backend(name string, d hardware.DType) (b Backend, kin string) 
 	return b, kin
 }
 
-// Level is how the kernels of some versions of an engine, or of a version on some accelerators,
+// Level says how the kernels of some versions of an engine, or of a version on some accelerators,
 // differ from the kernels that its constants describe. Both factors are fitted to servers of the
 // version.
 type Level struct {

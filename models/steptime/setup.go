@@ -76,7 +76,7 @@ func onRank[T sim.Time | perToken](c *setup, t T, n int) T {
 	return (t*T(c.perRank(n)) + T(n) - 1) / T(n)
 }
 
-// load is what the busiest data-parallel rank has to do in a step, for which the others wait: with
+// load is the work of the busiest data-parallel rank in a step, for which the others wait: with
 // each layer they exchange the tokens of routed experts. The router is taken to spread sequences
 // and their contexts evenly, so that it has the nth part of them, rounded up. A chunk of a prompt
 // is not divided: with one more of them than ranks, some rank has two.

@@ -21,7 +21,7 @@ type LightLLM struct {
 	futures []future
 }
 
-// future is what a sequence holds, and how many tokens it may still add, in tokens of KV cache.
+// future is the KV cache that a sequence holds and may still add, in tokens.
 type future struct{ held, left int }
 
 // NewLightLLM returns the scheduler for at most maxSequences at once and tokenBudget prompt tokens

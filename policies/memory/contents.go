@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Contents is what a PrefixCache or a Pool keeps for later requests, so that another can begin with
-// it.
+// Contents are the blocks that a PrefixCache or a Pool keeps for later requests, so that another
+// can begin with it.
 type Contents struct {
 	// Block is the number of tokens of a block.
 	Block int `json:"block_tokens"`
@@ -24,14 +24,15 @@ type Contents struct {
 // Stored is a run of blocks of a tier. The last used ones come first, and each comes after the run
 // that is before it in its texts.
 type Stored struct {
-	// Text is what the blocks hold, from the start of the segment in which they begin, and Offset
+	// Text is the text of the blocks, from the start of the segment in which they begin, and Offset
 	// the number of its tokens before them.
 	Text   []sim.Segment `json:"text"`
 	Offset int           `json:"offset,omitempty"`
 	Blocks int64         `json:"blocks"`
 	// After is the run before it in its texts, counted from 1 through all tiers; 0 without one.
 	After int `json:"after,omitempty"`
-	// Uses is how often it was used, and Age the time since then; 0 where that does not matter.
+	// Uses is the number of its uses, and Age the time since the last; 0 where that does not
+	// matter.
 	Uses int32    `json:"uses"`
 	Age  sim.Time `json:"age,omitempty"`
 }

@@ -36,7 +36,7 @@ type Contiguous struct {
 	regions sim.PerSequence[region]
 }
 
-// region is what a sequence has: the first address, and how many there are, one a token.
+// region is the memory of a sequence: its first address and its length, one address a token.
 type region struct{ address, tokens int }
 
 // space is a range of addresses from 0, one a token, that is handed out in pieces.

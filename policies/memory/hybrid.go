@@ -23,7 +23,7 @@ type Hybrid struct {
 	// states reports whether checkpoints are kept even if layers have state of fixed size.
 	states bool
 	// tree has the shared blocks and the checkpoints. Units without users count in its first tier,
-	// so that free + tree.tiers[0].unused is what a sequence can take.
+	// so that a sequence can take free + tree.tiers[0].unused.
 	tree runTree
 	// holders replace unitMemory.held; blockHolder.others counts units, not blocks.
 	holders sim.PerSequence[blockHolder]

@@ -40,7 +40,7 @@ type PrefixCache struct {
 	runs    uint64 // earlier runs of the simulator that led to these contents, see Contents
 }
 
-// match is what was last found of the text of a request, among at most a number of its blocks,
+// match is the last match of a request's text, among at most a number of its blocks,
 // while the tree did not change.
 type match struct {
 	prefixMatch

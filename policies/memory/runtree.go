@@ -51,8 +51,8 @@ func (t *tier) room() int64 { return t.Blocks - t.copies }
 // all nodes before it in its texts, which have at least as many users.
 type runNode struct {
 	name uint64 // of the first block; 0 if no request can ask for it
-	// passage is what the blocks hold, and may have more. The first block begins offset tokens into
-	// it, in the segment of texts with the given number. It is empty without a name.
+	// passage is the text of the blocks, and may be longer. The first block begins offset tokens
+	// into it, in the segment of texts with the given number. It is empty without a name.
 	passage
 	offset, segment int
 	blocks          int64 // at least 1

@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Scoring is how a Cached router compares replicas.
+// Scoring says how a Cached router compares replicas.
 type Scoring struct {
 	// Prefix, Usage and Queue are the weights of what a replica has of the prompt, of its free KV
 	// memory and of its empty queue, each from 0 to 1. The replica with the highest sum is taken
@@ -36,7 +36,7 @@ type Cached struct {
 	sent    []backlog // by replica
 }
 
-// replicaScore is what the score of a replica is made of.
+// replicaScore has the parts of a replica's score.
 type replicaScore struct {
 	replica        int
 	found, of      int // blocks of the prompt
@@ -89,7 +89,7 @@ func (c *Cached) Route(r *sim.Request, pool *sim.Pool) int {
 	return chosen.replica
 }
 
-// backlog is what was sent to a replica whose prompts may not be computed yet, the oldest first.
+// backlog lists requests sent to a replica whose prompts may not be computed yet, the oldest first.
 type backlog struct {
 	prompts []sentPrompt
 	first   int   // the place of the oldest

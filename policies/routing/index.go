@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Index is what a router knows of the KV blocks of replicas.
+// Index is a router's knowledge of the KV blocks of replicas.
 type Index struct {
 	// Exact builds the index of what replicas report (vLLM's KV events; llm-d-kv-cache). Otherwise
 	// it holds the prompts that were sent to each, as if they stayed there.
@@ -19,7 +19,7 @@ type Index struct {
 	Period sim.Time
 	// Loss is the share of events that never come, in [0, 1].
 	Loss float64
-	// Remembered is how many blocks that were sent to a replica are remembered, the last used ones;
+	// Remembered is the number of blocks remembered of those sent to a replica, the last used ones;
 	// at least 1. It has no effect if Exact.
 	Remembered int
 	// Seed determines which events are lost.
@@ -31,7 +31,7 @@ type Index struct {
 	of     int            // tokens of such a block; 0 before they are named
 }
 
-// known is what the router knows of a replica.
+// known is the router's knowledge of one replica.
 type known struct {
 	size    int      // tokens of a block: blockTokens until a replica reports
 	due     sim.Time // when the next report comes; 0 unless Exact

@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// leap is what is known of some steps in which all sequences have drafts of the same length. The
+// leap foresees steps in which all sequences have drafts of the same length. The
 // steps belong to a block of 64 draws, one bit each.
 type leap struct {
 	able   bool

@@ -62,8 +62,8 @@ type Physics struct {
 	Adjusted bool
 	// Factors come from a deployment to which the predictions were fitted.
 	Factors steptime.Factors
-	// Spread is how unevenly routers choose experts; 0 leaves what the model's family does with
-	// text.
+	// Spread is the unevenness of routers' choices of experts; 0 leaves what the model's family
+	// does with text.
 	Spread float64
 	// Slowdown is a factor on the times of all steps; 0 means 1.
 	Slowdown float64

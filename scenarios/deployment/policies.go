@@ -48,7 +48,7 @@ func (c *Choice[T]) Name() string {
 	return c.Policy.Name
 }
 
-// Settings is what the rest of the program knows of a policy's parameters.
+// Settings is the rest of the program's view of a policy's parameters.
 type Settings interface {
 	// Limits returns the most sequences in a batch and the most tokens in a step, 0 where the
 	// policy has no such limit.

@@ -12,8 +12,8 @@ const (
 	leastBias = 0.0488
 	// sureBias is the number of standard errors beyond which a bias is no accident.
 	sureBias = 2
-	// priorFreedom is how many rows the typical spread counts for beside a server's own rows: the
-	// degrees of freedom that the fit and the ranges take errors to have.
+	// priorFreedom is the number of rows as which the typical spread counts beside a server's own:
+	// the degrees of freedom that the fit and the ranges take errors to have.
 	priorFreedom = 4
 	// manyRows is the number of rows from which on a server tells its own spread.
 	manyRows = 5

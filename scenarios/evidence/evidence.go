@@ -43,7 +43,7 @@ type Evidence struct {
 	Differs []string        `json:"differs,omitempty"`
 	// Deviations are the known deviations that apply to the server.
 	Deviations []string `json:"known_deviations,omitempty"`
-	// Own is what the deployment's own measurements say, of grade Here; nil otherwise.
+	// Own has the evidence of the deployment's own measurements, of grade Here; nil otherwise.
 	Own *Own `json:"own,omitempty"`
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`

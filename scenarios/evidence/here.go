@@ -11,8 +11,8 @@ import (
 // Grades, which rest on the measurements that llmsim comes with.
 const Here Grade = "measured here"
 
-// Own is what a deployment's own measurements say of predictions that were fitted to a part of
-// them.
+// Own is the evidence of a deployment's own measurements for predictions that were fitted to a part
+// of them.
 type Own struct {
 	// Measured is the date of the measurements, as 2026-11-23, and Expires the date after which
 	// they should be repeated; each is empty if unknown.

@@ -22,7 +22,7 @@ const freedom = 4
 // Law returns the distribution of which four in five values are in the range.
 func (o ErrorRange) Law() Law { return Law{o.Bias, o.Within / Width80} }
 
-// studentWidth is what Width80 is of Student's t, in its own unit over that of deviations.
+// studentWidth is the factor from Width80 of a normal distribution to that of Student's t.
 var studentWidth = student(0.9) / Width80
 
 // student returns the quantile of Student's t with four degrees of freedom (Shaw, "Sampling
@@ -100,8 +100,8 @@ var forecastsTable string
 // ForecastOf is a line of forecasts.csv: where Evidence is Measured, of measured servers.
 type ForecastOf struct {
 	Evidence Grade `csv:"evidence"`
-	// Quantile is that of the limit: 0.99 where it has an error of its own, and 0 for the mean and
-	// all others.
+	// Quantile is the limit's quantile: 0.99 where it has an error of its own, and 0 for the mean
+	// and all others.
 	Quantile float64 `csv:"quantile"`
 	From     float64 `csv:"from"`
 	Cases    int     `csv:"cases"`
@@ -129,7 +129,7 @@ func ForecastsFrom() []float64 {
 // alone.
 const sure = 0.98
 
-// fewestForecasts is how many forecasts a share needs.
+// fewestForecasts is the least number of forecasts on which a share may rest.
 const fewestForecasts = 30
 
 // Supported returns the chance that is known where p is computed for a server of the grade, of an

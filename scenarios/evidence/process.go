@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// Load is what a server has to do while it is measured or predicted.
+// Load is the load of a server while it is measured or predicted.
 type Load struct {
 	// Users is the mean number of requests that wait or run, and Prompt and Output are mean lengths
 	// in tokens; 0 where they are not known.
@@ -41,15 +41,15 @@ const (
 	noise = 0.05
 	// lengthScale is the change of ln(prompt) or ln(answer) at which the distance is 1.
 	lengthScale = 10
-	// unknownLoad is how far beside the typical a value is taken to be that is not known, in
+	// unknownLoad is the distance from the typical value that an unknown value is taken to have, in
 	// logarithms or months.
 	unknownLoad = 1
 	// mostOff is the largest residual that counts: one beyond is an outlier.
 	mostOff = 0.7
 )
 
-// located is what a kernel sees of a point: the logarithms of users, prompt and answer and the
-// month of the release, which of these are unknown, and the layout.
+// located has the coordinates of a point for a kernel: the logarithms of users, prompt and answer
+// and the month of the release, which of these are unknown, and the layout.
 type located struct {
 	at      [4]float64
 	unknown [4]bool

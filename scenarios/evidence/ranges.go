@@ -26,8 +26,8 @@ const (
 )
 
 // Metrics whose errors are known. The error of a rate is that of the time for each token. The error
-// of E2E is that of TPOT, which decides it: measured E2E times and TPOTs are off by the same factor
-// to 0.2 %.
+// of E2E is the error of TPOT, which decides it: measured E2E times and TPOTs are off by the same
+// factor to 0.2 %.
 const (
 	TPOT = "TPOT"
 	TTFT = "TTFT"
@@ -38,7 +38,7 @@ const (
 // Metrics returns the metrics of which servers have errors.
 func Metrics() []string { return []string{TPOT, TTFT, Rate} }
 
-// Calibration is what ranges are made of. It is computed from rows that were left out of the fit.
+// Calibration holds the errors from which ranges are made, of rows that were left out of the fit.
 type Calibration struct {
 	// Kernels say by metric how errors of rows of the same preset, accelerator and model go
 	// together.

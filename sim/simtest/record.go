@@ -17,7 +17,7 @@ type record struct {
 	stop     func() // ends the simulation
 }
 
-// end is how a request ended.
+// end is the outcome of a request.
 type end struct {
 	ID, Generated                          int64
 	Replica, Preemptions, Why              int // Why is -1 where it was answered

@@ -39,7 +39,7 @@ func (f fate) String() string {
 //go:embed equivalent.txt
 var equivalents string
 
-// count is what became of the mutants of a package.
+// count has the outcomes of the mutants of a package.
 type count struct {
 	name      string
 	of        [unbuilt + 1]int
@@ -55,7 +55,7 @@ type runner struct {
 	out        io.Writer
 }
 
-// pkg is what go list says of a package.
+// pkg is the output of go list for a package.
 type pkg struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestImports, XTestImports []string

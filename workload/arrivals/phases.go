@@ -16,7 +16,7 @@ type Phase struct {
 	// From and To are the rates in arrivals/s at the start and at the end, at least 0. They are
 	// equal if the rate is constant.
 	From, To float64
-	// For is how long the phase lasts. 0 means without end, which is allowed for the last phase of
+	// For is the length of the phase. 0 means without end, which is allowed for the last phase of
 	// a list that does not repeat, if its rate is constant.
 	For sim.Time
 }

@@ -73,7 +73,7 @@ func (m *mooncake) decode(r *sim.Request) error {
 	if err != nil {
 		return err
 	}
-	// Negative numbers are what a key that is absent leaves behind.
+	// A key that is absent leaves a negative number behind.
 	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, ChatID: -1, ParentID: -1,
 		HashIDs: m.row.HashIDs[:0], BlockSizes: m.row.BlockSizes[:0]}
 	if err := json.Unmarshal(line, &m.row); err != nil {

@@ -18,7 +18,7 @@ type Drafter interface {
 	Name() string
 }
 
-// Proposal is what a drafter proposes for one stream.
+// Proposal holds the tokens that a drafter proposes for one stream.
 type Proposal struct {
 	// Want is the largest number of tokens wanted; at least 0.
 	Want int
@@ -28,7 +28,7 @@ type Proposal struct {
 	Prompt int
 	// Drafted are the proposed tokens.
 	Drafted []int32
-	// Distributions are what the tokens were drawn from; nil if the proposer was certain.
+	// Distributions are the ones from which the tokens were drawn; nil if the proposer was certain.
 	Distributions [][]float64
 }
 

@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	// Weights is the model's folder.
 	Weights string
-	// Format is how weights are held, KVHeads merges key and value heads (0 keeps them).
+	// Format is the storage format of weights. KVHeads merges key and value heads; 0 keeps them.
 	Format  kernels.Format
 	KVHeads int
 	// Threads is the number of threads; 0 means one a processor.

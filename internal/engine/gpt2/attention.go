@@ -2,7 +2,7 @@ package gpt2
 
 import "github.com/llmsim/llmsim/internal/engine/kernels"
 
-// queryRows is how many query tokens share the keys and values that they read: the number that a
+// queryRows is the number of query tokens that share the keys and values they read: as many as a
 // micro-kernel computes at once.
 const queryRows = 12
 

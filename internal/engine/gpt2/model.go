@@ -16,7 +16,7 @@ type Model struct {
 	Config Config
 	// KVHeads is the number of key and value heads: Config.Heads, or fewer where heads were merged.
 	KVHeads int
-	// Format is how the matrices are held.
+	// Format is the storage format of the matrices.
 	Format kernels.Format
 
 	region    *kernels.Region

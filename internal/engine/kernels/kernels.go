@@ -71,7 +71,7 @@ type Set struct {
 // format. b is a half or whole panel: k rows of weights, or 2k, PanelWidth apart. scales points to
 // the columns' scales where the format has them, and units to the scales of the rows of a.
 //
-// ahead is what to prefetch, advancing by stride bytes with each row of weights.
+// It prefetches from ahead, advancing by stride bytes with each row of weights.
 type gemmFunc func(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
 	scales *float32, ahead uintptr, stride int, units *float32)
 
@@ -108,8 +108,8 @@ func (s *Set) MulPanel(dst []float32, ldd int, a []float32, lda int, b []float32
 	s.mulPanel(F32, &dst[0], ldd, &a[0], lda, unsafe.Pointer(&b[0]), k, rows, nil, nil)
 }
 
-// distance is how far ahead of its reading a kernel prefetches when each weight is read once, in
-// bytes: the more it computes in between, the farther (measured on a Zen 5 server, 1 to 12 rows,
+// distance returns how far ahead of its reading a kernel prefetches when each weight is read once,
+// in bytes: the more it computes in between, the farther (measured on a Zen 5 server, 1 to 12 rows,
 // against 1 to 32 KiB).
 func distance(rows int) int {
 	if rows <= 4 {

@@ -108,7 +108,7 @@ func (m *Matrix) Panels() int { return panels(m.Out) }
 // Bytes returns the bytes that a product reads: panels and scales.
 func (m *Matrix) Bytes() int { return len(m.data) + 4*len(m.scales) }
 
-// depth is how many rows of weights are used for all rows of x before the next: 32 KiB of float32
+// depth is the number of rows of weights used for all rows of x before the next: 32 KiB of float32
 // panel stay in the L1 cache.
 const depth = 256
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Head is what all parts of an answer repeat.
+// Head has the fields that all parts of an answer repeat.
 type Head struct {
 	Endpoint Endpoint
 	// ID names the request, Model who answers, and Created is when, in seconds of Unix time.

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// Request is what a client asks for.
+// Request is a client's request for a completion or a chat.
 type Request struct {
 	Endpoint Endpoint
 	Model    string
@@ -30,7 +30,7 @@ type Request struct {
 
 	// Call is the function that the answer calls; nil for an answer of text.
 	Call *Function
-	// Schema is what the text is to be an instance of; nil for plain text.
+	// Schema is the JSON Schema that the text must satisfy; nil for plain text.
 	Schema json.RawMessage
 }
 

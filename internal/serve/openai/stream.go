@@ -10,7 +10,7 @@ import (
 // sends and resets.
 type Stream struct {
 	Head
-	// Bytes is what is to be sent.
+	// Bytes is the event to send, as it goes over the wire.
 	Bytes []byte
 	// Continuous adds the usage so far to every event.
 	Continuous bool

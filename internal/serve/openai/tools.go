@@ -50,7 +50,7 @@ type structured struct {
 }
 
 // readTools decides whether the answer calls a function. With "auto", it does unless the last
-// message is what a function returned: so a client's loop over tools comes to an end.
+// message is the result of a function: so a client's loop over tools comes to an end.
 func (r *Request) readTools(b *body) error {
 	if len(b.Tools) > maxTools {
 		return invalid("tools", "tools: found %d, allowed: at most %d", len(b.Tools), maxTools)

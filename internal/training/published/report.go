@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Report is how far computed times of steps and memories are from published ones, by publication.
+// Report has the errors of computed times of steps and memories, by publication.
 type Report struct {
 	Publications []Errors `json:"publications"`
 	// Step and Memory are over all rows.

@@ -19,7 +19,7 @@ import (
 
 // Row is a published run beside the job that computes it.
 type Row struct {
-	// Publication is what the row is from: rows of one are alike.
+	// Publication names the source of the row. The rows of one publication are alike.
 	Publication string
 	// Label distinguishes the row from others of its publication.
 	Label string
@@ -27,7 +27,7 @@ type Row struct {
 	// Step is the published seconds of a step, and Memory the bytes on one accelerator; 0 where
 	// the row does not say.
 	Step, Memory float64
-	// Allocated reports whether Memory is what PyTorch counts, without what is outside of it.
+	// Allocated reports whether Memory counts only PyTorch's allocations.
 	Allocated bool
 }
 
