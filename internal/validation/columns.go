@@ -3,6 +3,7 @@ package validation
 import (
 	_ "embed"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +15,9 @@ import (
 type kind struct {
 	// Name is what reports call it.
 	Name string `csv:"table"`
-	// Files is what the names of its files look like (path.Match), without folders and in lower
-	// case; any of several.
+	// Files is what the names of its files look like, without folders, in upper or lower case; the
+	// first of several that fits counts. A star is anything, and a word in braces is a column of
+	// all rows of the file that lack it.
 	Files string `csv:"files"`
 	// Needs are the columns that must be there; of names with "|" between them, one.
 	Needs string `csv:"needs"`
@@ -33,8 +35,9 @@ type kind struct {
 	// Tokens is "random" where prompts are random tokens; any other word means text.
 	Tokens string `csv:"tokens"`
 
-	// figures are the columns with what was measured.
+	// figures are the columns with what was measured, and stated what the file's name says.
 	figures []figure
+	stated  map[string]string
 }
 
 var (
@@ -60,14 +63,32 @@ var kinds = sync.OnceValue(func() []kind {
 // kindsOf returns the kinds of table that a file name states: an empty list, or one, or the kinds
 // of a file with measurements of several kinds.
 func kindsOf(file string) []kind {
-	base := strings.ToLower(path.Base(file))
+	base := path.Base(file)
 	var list []kind
 	for _, k := range kinds() {
-		for _, pattern := range strings.Fields(k.Files) {
-			if ok, _ := path.Match(pattern, base); ok {
+		for pattern := range strings.FieldsSeq(k.Files) {
+			names := patternPart.ReplaceAllStringFunc(pattern, func(part string) string {
+				switch part {
+				case "*":
+					return ".*?"
+				case ".":
+					return `\.`
+				}
+				return "(?P<" + strings.Trim(part, "{}") + ">[^_]+(?:_[^_]+)*)"
+			})
+			of := regexp.MustCompile("(?i)^" + names + "$")
+			if found := of.FindStringSubmatch(base); found != nil {
+				k.stated = map[string]string{}
+				for i, column := range of.SubexpNames() {
+					k.stated[column] = found[i]
+				}
 				list = append(list, k)
+				break
 			}
 		}
 	}
 	return list
 }
+
+// patternPart is what stands for something else in a pattern of file names.
+var patternPart = regexp.MustCompile(`\*|\.|\{\w+\}`)

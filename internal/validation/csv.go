@@ -23,6 +23,7 @@ type table struct {
 	columns map[string]int
 	header  []string
 	rows    []row
+	stated  map[string]string // what the file's name says, by column
 	// problems are malformed rows, each named with its line; skipped counts rows that are left out,
 	// by reason.
 	problems []string
@@ -49,7 +50,7 @@ func (t *table) sources() []string {
 // them.
 func (t *table) again(k *kind) *table {
 	next := *t
-	next.kind = k
+	next.kind, next.stated = k, k.stated
 	next.problems, next.skipped = slices.Clone(t.problems), map[string]int{}
 	next.left = maps.Clone(t.left)
 	next.rows = slices.Clone(t.rows)
@@ -111,6 +112,9 @@ func (t *table) setHeader(fields []string) {
 		t.header = append(t.header, name)
 	}
 }
+
+// whole returns a row of a table whose rows are of one run: it has only what the file's name says.
+func (t *table) whole() *row { return &row{table: t, line: 1, fields: make([]string, len(t.header))} }
 
 // missing returns the columns that the table lacks. Of names with "|" between them it needs one.
 func (t *table) missing(columns []string) []string {
@@ -175,13 +179,15 @@ func (r *row) fail(err error) {
 	}
 }
 
-// text returns the value of a column; empty where it is absent.
+// text returns the value of a column, or where it is absent or empty what the file's name says;
+// empty where neither has it.
 func (r *row) text(column string) string {
-	i, ok := r.table.columns[column]
-	if !ok {
-		return ""
+	if i, ok := r.table.columns[column]; ok {
+		if s := strings.TrimSpace(r.fields[i]); s != "" {
+			return s
+		}
 	}
-	return strings.TrimSpace(r.fields[i])
+	return r.table.stated[column]
 }
 
 // required returns the value of a column that may not be empty.

@@ -1,7 +1,7 @@
 package validation
 
 import (
-	"strings"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -39,11 +39,8 @@ func TestRequestsOfRanks(t *testing.T) {
 	if len(report.Tables) != 1 || len(report.Tables[0].Rows) == 0 {
 		t.Fatalf("nothing is predicted: %+v", report)
 	}
-	table, err := readTable(file, strings.NewReader(rows))
-	testkit.OK(t, err)
-	catalogs, err := loadCatalogs()
-	testkit.OK(t, err)
-	d := readRequests(catalogs, table)[0].(*trial).deployment
+	i := slices.IndexFunc(data.tables, func(k readKind) bool { return k.name == "vllm_requests" })
+	d := data.tables[i].experiments[0].(*trial).deployment
 	p := d.scenario(policies.Default()).Parallelism
 	if p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
 		t.Errorf("the server is spread as %+v", p)

@@ -162,6 +162,19 @@ type sending struct {
 	requests []sim.Request
 	counts   func(arrival sim.Time) bool
 	law      *scenarios.Workload
+	// drawn makes the requests each time where they are many; nil where requests has them.
+	drawn func() []sim.Request
+}
+
+// list returns the requests; nil for no sending.
+func (s *sending) list() []sim.Request {
+	switch {
+	case s == nil:
+		return nil
+	case s.drawn != nil:
+		return s.drawn()
+	}
+	return s.requests
 }
 
 // emission is what predicts a row: a server under its own load, or with requests that are sent.

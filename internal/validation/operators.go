@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,61 +25,32 @@ type operator struct {
 	runs  int
 	// shape and variant tell it from others of its GPU; the variant is named in its group.
 	shape, variant string
-	loads          []load
 }
 
-// load is one row: the step that makes the kernel do what was measured.
-type load struct {
-	accuracy.Place
-	step     *sim.Step
-	measured []accuracy.Measurement
-}
-
-func (o *operator) at() accuracy.Place { return o.loads[0].Place }
-
-func (o *operator) rows() []accuracy.Place {
-	list := make([]accuracy.Place, len(o.loads))
-	for i := range o.loads {
-		list[i] = o.loads[i].Place
-	}
-	return list
-}
-
-// emit returns nothing, since a kernel is no server.
-func (o *operator) emit(int) emission { return emission{} }
-
-// compare implements experiment.
-func (o *operator) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
+// predict returns the times of the kernel in steps.
+func (o *operator) predict(p *accuracy.Physics) (func(*part) map[string]float64, error) {
 	k, err := o.kernels(p, o.allReduce)
-	if err != nil {
-		return nil, err
-	}
-	var list []accuracy.Comparison
-	for i := range o.loads {
-		l := &o.loads[i]
+	return func(x *part) map[string]float64 {
 		sum := 0.0
-		for name, ms := range k.times(l.step) {
+		for name, ms := range k.times(x.step) {
 			if slices.ContainsFunc(o.names, func(begin string) bool {
 				return strings.HasPrefix(name, begin)
 			}) {
 				sum += ms
 			}
 		}
-		list = append(list, l.Place.Compare(l.measured,
-			map[string]float64{"time": sum / float64(max(1, o.runs))})...)
-	}
-	return list, nil
+		return map[string]float64{"time": sum / float64(max(1, o.runs))}
+	}, err
 }
 
 // readOperators reads the rows of a table of kernels: describe says which kernel a row is about,
 // and with which step it runs. It returns nil for rows that it leaves out.
 func readOperators(c *catalogs, t *table,
 	describe func(r *row) (*operator, *sim.Step)) []experiment {
-	gpu := nameParts(t.file)[0]
-	if t.has("gpu") && len(t.rows) > 0 {
-		gpu = t.rows[0].text("gpu")
+	if len(t.rows) == 0 {
+		return nil
 	}
-	accelerator, err := c.accelerator(gpu)
+	accelerator, err := c.accelerator(t.rows[0].value(t.kind.GPU))
 	if err != nil {
 		t.skip("%v", err)
 		return nil
@@ -90,7 +60,7 @@ func readOperators(c *catalogs, t *table,
 		t.skip("%v", err)
 		return nil
 	}
-	known := map[string]*operator{}
+	known := map[string]*trial{}
 	var list []experiment
 	t.each(func(r *row) {
 		o, step := describe(r)
@@ -103,15 +73,16 @@ func readOperators(c *catalogs, t *table,
 		}
 		o.accelerator, o.scaleUp, o.network = accelerator, scaleUp, network
 		o.Parallelism.Tensor = max(1, o.Parallelism.Tensor)
-		key := o.shape + "|" + o.variant
-		if known[key] == nil {
-			known[key] = o
-			list = append(list, o)
-		}
 		at := accuracy.Place{Group: accuracy.Group{GPU: accelerator.Name, Model: o.variant,
 			TP: o.Parallelism.Tensor}, File: t.file, Line: r.line,
 			Name: o.shape + ", " + loadOf(step)}
-		known[key].loads = append(known[key].loads, load{at, step, measured})
+		x := known[o.shape+"|"+o.variant]
+		if x == nil {
+			x = &trial{deployment: o.deployment, part: part{place: at}, steps: o.predict}
+			known[o.shape+"|"+o.variant] = x
+			list = append(list, x)
+		}
+		x.parts = append(x.parts, part{place: at, measured: measured, step: step})
 	})
 	return list
 }

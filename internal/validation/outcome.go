@@ -175,7 +175,9 @@ func addStatistics(all map[string]float64, name string, values []float64) {
 // run.
 type experiment interface {
 	compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error)
+	// at is where the first of rows stands.
 	at() accuracy.Place
+	rows() []accuracy.Place
 	// emit returns what predicts the row of a line.
 	emit(line int) emission
 }

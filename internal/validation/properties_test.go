@@ -77,12 +77,12 @@ func TestRunsSendTheirStages(t *testing.T) {
 			s.system = rapid.IntRange(0, s.prompt).Draw(t, "system")
 			run.stages = append(run.stages, s)
 		}
-		load, starts := run.load()
+		load, parts := run.load(), run.trial().parts
 		sent := 0
 		for i, s := range run.stages {
 			n := 0
 			for _, r := range load {
-				if r.Arrival >= starts[i] && r.Arrival < starts[i+1] {
+				if parts[i].counts(r.Arrival) {
 					n++
 					tokens := 0
 					for _, c := range r.Content {

@@ -237,8 +237,6 @@ func (t *trial) open() bool {
 	return t.apart == nil && (t.sent != nil || t.Workload.Arrivals.Process == "poisson")
 }
 
-func (v *vllmRun) open() bool { return true }
-
 // Where returns the measurements of the tables and groups that keep accepts. What was measured
 // together stays together: keep is asked once for the rows of a run, or for the loads of a kernel,
 // in the order of the tables.
@@ -311,11 +309,7 @@ func (d *Data) Row(name string) (*Data, error) {
 
 // lineOf returns the line by which a row's name, FILE:LINE, is one of an experiment; 0 if none.
 func lineOf(e experiment, name string) int {
-	places := []accuracy.Place{e.at()}
-	if m, is := e.(interface{ rows() []accuracy.Place }); is {
-		places = m.rows()
-	}
-	for _, p := range places {
+	for _, p := range e.rows() {
 		if rowName(p.File, p.Line) == name {
 			return p.Line
 		}

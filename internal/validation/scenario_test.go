@@ -79,12 +79,12 @@ func TestRunsSentAgainAreScenariosWithTraces(t *testing.T) {
 	for i := range data.tables {
 		for _, e := range data.tables[i].experiments {
 			x, ok := e.(*trial)
-			_, run := e.(*vllmRun)
-			if ok && (x.sent == nil || x.sent.law != nil) || !ok && !run {
+			if !ok || x.sent == nil || x.sent.law != nil {
 				continue
 			}
 			predicted, err := e.compare(t.Context(), &accuracy.Physics{})
 			testkit.OK(t, err)
+			run := len(x.parts) > 0
 			for _, c := range predicted {
 				name := rowName(c.File, c.Line)
 				row := emittedRun(t, data, name).Summary.Classes[ofRow]
@@ -145,11 +145,7 @@ func (d *Data) emitAll(t *testing.T) (list []emittedRow) {
 	for i := range d.tables {
 		k := &d.tables[i]
 		for _, e := range k.experiments {
-			places := []accuracy.Place{e.at()}
-			if m, is := e.(interface{ rows() []accuracy.Place }); is {
-				places = m.rows()
-			}
-			for n, at := range places {
+			for n, at := range e.rows() {
 				by := e.emit(at.Line)
 				if kernels := kernelTables[k.name]; kernels == (by.server != nil) {
 					t.Errorf("%s:%d of %s: kernels %v, a server %v", at.File, at.Line, k.name,

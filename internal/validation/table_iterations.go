@@ -2,28 +2,12 @@ package validation
 
 import (
 	"fmt"
-	"path"
-	"strconv"
-	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Whole iterations without output head, sampling and host: kernels measured apart and summed. The
-// file's name states the rest: iteration_GPU_MODEL_tpN.csv.
-func readIterations(c *catalogs, t *table) []experiment {
-	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
-	rest, last := splitLast(strings.TrimPrefix(strings.ToLower(base), "iteration_"), "_tp")
-	gpu, model, _ := strings.Cut(rest, "_")
-	if tp, err := strconv.Atoi(last); err != nil || tp < 1 {
-		t.skip("the file name does not tell GPU, model and TP, as iteration_GPU_MODEL_tpN.csv does")
-		return nil
-	}
-	k := *t.kind
-	k.Model, k.GPU, k.Tensor = "="+model, "="+gpu, "="+last
-	t.kind = &k
-	return trials(rowSpec{describe: describeIteration})(c, t)
-}
+// Whole iterations without output head, sampling and host: kernels measured apart and summed.
+var iterationRows = rowSpec{describe: describeIteration}
 
 func describeIteration(_ *catalogs, r *row, t *trial) string {
 	phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"),

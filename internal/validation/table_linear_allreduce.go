@@ -3,23 +3,14 @@ package validation
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Linear layers and the all-reduces of an iteration, by the network that joins the GPUs. The file's
-// name states the model: linear_and_allreduce_MODEL.csv.
-func readLinearAllReduce(c *catalogs, t *table) []experiment {
-	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
-	_, model := splitLast(base, "_")
-	k := *t.kind
-	k.Model += "|=" + model
-	t.kind = &k
-	return trials(rowSpec{describe: describeLinearAllReduce})(c, t)
-}
+// Linear layers and the all-reduces of an iteration, by the network that joins the GPUs.
+var linearAllReduceRows = rowSpec{describe: describeLinearAllReduce}
 
 func describeLinearAllReduce(c *catalogs, r *row, t *trial) string {
 	network, tokens := r.required("network"), r.count("num_tokens")
@@ -94,13 +85,13 @@ func readNCCL(c *catalogs, t *table) []experiment {
 		return allReduceOf(r, libraryAllReduce), decode(1, 1)
 	})
 	for _, e := range list {
-		o := e.(*operator)
-		slowest := slices.MaxFunc(o.loads,
-			func(a, b load) int { return cmp.Compare(a.measured[0].Value, b.measured[0].Value) })
-		for range o.loads[1:] {
+		x := e.(*trial)
+		slowest := slices.MaxFunc(x.parts,
+			func(a, b part) int { return cmp.Compare(a.measured[0].Value, b.measured[0].Value) })
+		for range x.parts[1:] {
 			t.skip("another collective of the same size, faster than the all-reduce")
 		}
-		o.loads = []load{slowest}
+		x.place, x.parts = slowest.place, []part{slowest}
 	}
 	return list
 }

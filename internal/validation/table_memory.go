@@ -14,16 +14,13 @@ import (
 // planned predicts figures from how the memory of the server is divided.
 func (t *trial) planned(figures func(*steptime.MemoryPlan) map[string]float64) {
 	t.shown = "The row's figures are sizes of this server's KV cache: llmsim memory FILE"
-	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
+	t.steps = func(p *accuracy.Physics) (func(*part) map[string]float64, error) {
 		made, err := t.served()
 		if err != nil {
 			return nil, err
 		}
 		server, err := made.fitting(p)
-		if err != nil {
-			return nil, err
-		}
-		return figures(&server.Plan), nil
+		return func(*part) map[string]float64 { return figures(&server.Plan) }, err
 	}
 }
 

@@ -83,15 +83,17 @@ func (f *fullBatch) spreadExperts(r *row) {
 }
 
 // predict returns what is predicted.
-func (f *fullBatch) predict(p *accuracy.Physics) (map[string]float64, error) {
+func (f *fullBatch) predict(p *accuracy.Physics) (func(*part) map[string]float64, error) {
 	steps, err := f.each(p)
 	if err != nil {
 		return nil, err
 	}
 	power := float64(f.gpus) * p.PowerLaw(&f.accelerator).Watts(&f.accelerator, steps.usage)
-	return map[string]float64{"output rate": float64(f.batch) / steps.mean,
-		"token p50": 1000 * steps.median, "power": power,
-		"energy a token": power * steps.mean / float64(f.batch)}, nil
+	return func(*part) map[string]float64 {
+		return map[string]float64{"output rate": float64(f.batch) / steps.mean,
+			"token p50": 1000 * steps.median, "power": power,
+			"energy a token": power * steps.mean / float64(f.batch)}
+	}, nil
 }
 
 // fullSteps is what the steps of a full batch take, in seconds, and ask of an accelerator.

@@ -74,7 +74,7 @@ func (c *catalogs) mlperf(r *row) *trial {
 		r.fail(&unknownName{"benchmark", name})
 		return nil
 	}
-	m := &trial{measured: r.figures()}
+	m := &trial{part: part{measured: r.figures()}}
 	b.output = r.optionalCount("tokens_per_sample", b.output)
 	gpus := r.batch("gpus_per_node") * r.batch("nodes")
 	if x := someOf.FindStringSubmatch(r.text("accelerator")); x != nil {

@@ -8,36 +8,34 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The file's name states GPU and model, and perhaps the layout and the number format:
-// GPU__MODEL__tp2__fp8. Its rows are the requests of one run, with the times at which the engine
-// (not the client) saw them.
-// readRequests reads a run that is sent again request by request.
+// readRequests reads a run that is sent again request by request, with the times at which the engine
+// (not the client) saw them. The file's name may also state the layout and the number format:
+// GPU__MODEL__tp2__fp8.
 func readRequests(c *catalogs, t *table) []experiment {
-	parts := nameParts(t.file)
-	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
 	spread, dtype := degrees{tensor: 1, data: 1}, "bf16"
-	for _, part := range parts[3:] {
+	for _, part := range nameParts(t.file)[3:] {
 		if l, ok := parseDegrees(part); ok {
 			spread = l
 		} else if _, err := parseDType(part); err == nil {
 			dtype = part
 		}
 	}
-	d := c.deploy(named, parts[2], parts[1], dtype, spread.tensor)
+	named := t.whole()
+	v := (&rowSpec{format: func(*row) string { return dtype }}).trial(c, named)
 	if named.err != nil {
 		t.skip("%v", named.err)
 		return nil
 	}
-	d.Engine.Preset, d.engineTimes = "vllm-v1", true
-	spread.apply(&d)
-	d.version, d.maxSequences, d.tokenBudget = named.version(), 128, 2048
+	v.engineTimes, v.Parallelism.Tensor = true, spread.tensor
+	spread.apply(&v.deployment)
+	v.maxSequences, v.tokenBudget = 128, 2048
 	arrivals := "arrival_s"
 	if t.has("sent_s") { // the client's clock, and the engine's defaults
-		arrivals, d.engineTimes, d.maxSequences, d.tokenBudget = "sent_s", false, 256, 8192
+		arrivals, v.engineTimes, v.maxSequences, v.tokenBudget = "sent_s", false, 256, 8192
 	}
-	d.maxSequences *= spread.data // limits are for each of the ranks
-	d.tokenBudget *= spread.data
-	v := &trial{deployment: d, place: accuracy.Place{Group: d.group(), File: t.file, Line: 2}}
+	v.maxSequences *= spread.data // limits are for each of the ranks
+	v.tokenBudget *= spread.data
+	v.place = accuracy.Place{Group: v.group(), File: t.file, Line: 2}
 	var requests []sim.Request
 	times := map[string][]float64{}
 	t.each(func(r *row) {

@@ -26,7 +26,7 @@ func readSiliconApart(c *catalogs, t *table) []experiment {
 func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 	engine := r.engine("backend")
 	t := &trial{count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
-		least: drawnLength, measured: r.figures()}
+		least: drawnLength, part: part{measured: r.figures()}}
 	s := &disaggregated{prefill: c.siliconPool(r, engine, "prefill"),
 		decode: c.siliconPool(r, engine, "decode"), frontends: manyFrontends}
 	if r.err != nil {

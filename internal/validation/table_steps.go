@@ -2,7 +2,6 @@ package validation
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -21,13 +20,6 @@ const (
 	sampledSteps = 40
 )
 
-// steps is the steps of one server.
-type steps struct {
-	deployment
-	place accuracy.Place
-	list  []timedStep
-}
-
 // timedStep is one row.
 type timedStep struct {
 	line int
@@ -36,33 +28,82 @@ type timedStep struct {
 }
 
 func readSteps(c *catalogs, t *table) []experiment {
-	parts := nameParts(t.file)
-	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
-	spread, ok := parseDegrees(parts[len(parts)-1])
+	spread, ok := parseDegrees(nameParts(t.file)[1])
 	if !ok {
 		t.skip("the name of the file does not say how the model is spread")
 		return nil
 	}
-	s := &steps{deployment: c.deploy(named, parts[0], stepGPU, "bf16", spread.tensor)}
+	r := t.whole()
+	x := (&rowSpec{}).trial(c, r)
 	switch {
-	case named.err != nil:
-		t.skip("%v", named.err)
+	case r.err != nil:
+		t.skip("%v", r.err)
 		return nil
 	case spread.data > 1:
 		t.skip("only one of the data-parallel ranks is logged, which waits for the others")
 		return nil
 	}
-	s.Engine.Preset, s.version = "vllm-v1", stepVersion
-	spread.apply(&s.deployment)
-	s.machine = accuracy.Machine("vllm_steps", s.accelerator.Name)
-	s.place = accuracy.Place{Group: s.group(), File: t.file, Line: 2, Name: "steps of a run"}
+	x.version, x.Parallelism.Tensor = stepVersion, spread.tensor
+	spread.apply(&x.deployment)
+	x.machine = accuracy.Machine("vllm_steps", x.accelerator.Name)
+	x.place = accuracy.Place{Group: x.group(), File: t.file, Line: 2, Name: "steps of a run"}
+	var list []timedStep
 	t.each(func(r *row) {
 		if step := r.step(); step != nil && r.err == nil {
-			s.list = append(s.list, timedStep{r.line, step, r.number("step_ms")})
+			list = append(list, timedStep{r.line, step, r.number("step_ms")})
 		}
 	})
-	s.list = apart(s.list)
-	return []experiment{s}
+	x.timed(apart(list))
+	return []experiment{x}
+}
+
+// timed makes steps of a run the parts of the trial: the time of all, and some steps of each kind.
+func (t *trial) timed(list []timedStep) {
+	const run, prompts, decodes = "time of steps", "prompt step", "decode step"
+	all, kinds := 0.0, map[string][]timedStep{}
+	for _, x := range list {
+		name := decodes
+		if len(x.step.Prefill) > 0 {
+			name = prompts
+		}
+		kinds[name] = append(kinds[name], x)
+		all += x.ms
+	}
+	t.steps = func(p *accuracy.Physics) (func(*part) map[string]float64, error) {
+		clock, err := t.clock(p)
+		return func(of *part) map[string]float64 {
+			if of.place.Name != t.place.Name {
+				took := clock.Duration(of.step).Milliseconds()
+				return map[string]float64{prompts: took, decodes: took}
+			}
+			sum := 0.0
+			for _, x := range list {
+				sum += clock.Duration(x.step).Milliseconds()
+			}
+			return map[string]float64{run: sum}
+		}, err
+	}
+	if all == 0 {
+		return
+	}
+	ms := func(name string, value float64) []accuracy.Measurement {
+		return []accuracy.Measurement{{Quantity: name, Unit: "ms", Value: value}}
+	}
+	t.parts = []part{{place: t.place, step: list[0].step, measured: ms(run, all)}}
+	for _, name := range []string{prompts, decodes} {
+		of := kinds[name]
+		slices.SortStableFunc(of, func(a, b timedStep) int { return cmp.Compare(a.ms, b.ms) })
+		sampled, n := 0, min(sampledSteps, len(of))
+		for i, x := range of {
+			one := part{place: t.place, step: x.step}
+			one.place.Line, one.place.Name = x.line, describeStep(x.step)
+			if sampled < n && i == sampled*len(of)/n {
+				one.measured = ms(name, x.ms)
+				sampled++
+			}
+			t.parts = append(t.parts, one)
+		}
+	}
 }
 
 // apart leaves out pairs of steps whose outputs were handled together, so that the first has the
@@ -105,66 +146,6 @@ func (r *row) step() *sim.Step {
 			Cached: (cached + i) / prompts, Last: true})
 	}
 	return s
-}
-
-func (s *steps) at() accuracy.Place { return s.place }
-
-func (s *steps) rows() []accuracy.Place {
-	list := []accuracy.Place{s.place}
-	for _, x := range s.list {
-		at := s.place
-		at.Line, at.Name = x.line, describeStep(x.step)
-		list = append(list, at)
-	}
-	return list
-}
-
-// emit returns the server, with the step of the line, or the first for the line of the whole run.
-func (s *steps) emit(line int) emission {
-	i := max(0, slices.IndexFunc(s.list, func(x timedStep) bool { return x.line == line }))
-	if i >= len(s.list) {
-		return emission{}
-	}
-	return s.ofStep(s.list[i].step)
-}
-
-// compare implements experiment: some steps of each kind, and the time of all.
-func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
-	made, err := s.made()
-	if err != nil {
-		return nil, err
-	}
-	clock, err := made.clock(p)
-	if err != nil {
-		return nil, err
-	}
-	kinds := map[string][]timedStep{}
-	measured, predicted := 0.0, 0.0
-	for _, x := range s.list {
-		name := "decode step"
-		if len(x.step.Prefill) > 0 {
-			name = "prompt step"
-		}
-		kinds[name] = append(kinds[name], x)
-		measured += x.ms
-		predicted += clock.Duration(x.step).Milliseconds()
-	}
-	if measured == 0 {
-		return nil, nil
-	}
-	list := s.place.One("time of steps", "ms", measured, predicted)
-	for _, name := range []string{"prompt step", "decode step"} {
-		of := kinds[name]
-		slices.SortStableFunc(of, func(a, b timedStep) int { return cmp.Compare(a.ms, b.ms) })
-		for i := range min(sampledSteps, len(of)) {
-			x := of[i*len(of)/min(sampledSteps, len(of))]
-			at := s.place
-			at.Line, at.Name = x.line, describeStep(x.step)
-			list = append(list,
-				at.One(name, "ms", x.ms, clock.Duration(x.step).Milliseconds())...)
-		}
-	}
-	return list, nil
 }
 
 // Times of single steps inside an engine: prompts that are computed together, and sequences that

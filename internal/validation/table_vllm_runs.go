@@ -2,7 +2,6 @@ package validation
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,19 +38,16 @@ type vllmRun struct {
 
 // vllmStage is one row.
 type vllmStage struct {
-	accuracy.Place
+	part
 	number         int
 	rate, length   float64 // 1/s, s
 	prompt, system int     // tokens; system of them are common to the group
 	output         int
-	measured       []accuracy.Measurement
-	// overloaded stages are part of the load, but not compared.
-	overloaded bool
 }
 
-func readVLLMRuns(c *catalogs, t *table) []experiment {
+func readVLLMRuns(c *catalogs, t *table) (list []experiment) {
 	runs := map[string]*vllmRun{}
-	var order []experiment
+	var order []*vllmRun
 	t.each(func(r *row) {
 		model, gpu, profile := r.required("model"), r.required("gpu"), r.required("profile")
 		d := c.deploy(r, model, gpu, r.required("dtype"), r.count("tensor_parallel"))
@@ -63,11 +59,8 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		s.Place = accuracy.Place{Group: d.group(), File: t.file, Line: r.line,
+		s.place = accuracy.Place{Group: d.group(), File: t.file, Line: r.line,
 			Name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
-		if s.overloaded {
-			t.skip("overloaded: requests were cut off at %g s", cutOff/1000)
-		}
 		key := strings.Join([]string{r.text("run"), model, gpu, profile, r.text("tensor_parallel"),
 			r.text("max_num_batched_tokens")}, "|")
 		if runs[key] == nil {
@@ -76,20 +69,40 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 		}
 		runs[key].stages = append(runs[key].stages, s)
 	})
-	for _, run := range runs {
-		slices.SortStableFunc(run.stages, func(a, b vllmStage) int {
-			return cmp.Compare(a.number, b.number)
-		})
+	for _, run := range order {
+		if x := run.trial(); slices.ContainsFunc(x.parts, part.compared) {
+			list = append(list, x)
+		}
 	}
-	return slices.DeleteFunc(order, func(e experiment) bool { return e.(*vllmRun).lost() })
+	return list
+}
+
+// trial returns the run, of which each stage is a part.
+func (v *vllmRun) trial() *trial {
+	slices.SortStableFunc(v.stages, func(a, b vllmStage) int {
+		return cmp.Compare(a.number, b.number)
+	})
+	x := &trial{deployment: v.deployment, sent: &sending{drawn: v.load},
+		figures: (*outcome).figures}
+	starts := v.starts()
+	for i := range v.stages {
+		s, end := v.stages[i].part, sim.Never
+		if i+1 < len(starts) {
+			end = sim.Seconds(starts[i+1])
+		}
+		s.counts = arrivedIn(sim.Seconds(starts[i]), end)
+		x.parts = append(x.parts, s)
+	}
+	x.place = x.parts[0].place
+	return x
 }
 
 func readVLLMStage(r *row, profile string) vllmStage {
 	s := vllmStage{
 		number: r.whole("stage", 0), rate: r.number("rate_rps"), length: r.number("stage_s"),
 		prompt: r.count("prompt_tokens_mean"), output: r.count("output_tokens"),
-		measured: r.figures(),
 	}
+	s.measured = r.figures()
 	if n := s.rate * s.length; r.err == nil && (n < 1 || n > maxRequests) {
 		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
 			s.rate, s.length, maxRequests))
@@ -99,59 +112,48 @@ func readVLLMStage(r *row, profile string) vllmStage {
 		shape = profiles["general"]
 	}
 	s.system = int(math.Round(float64(s.prompt) * shape.system / (shape.system + shape.question)))
-	s.overloaded = r.optional("failed", 0) > 0 || r.optional("e2e_p99_ms", 0) > 0.95*cutOff
+	if r.optional("failed", 0) > 0 || r.optional("e2e_p99_ms", 0) > 0.95*cutOff {
+		s.measured = nil // the stage is part of the load, but not compared
+		if r.err == nil {
+			r.table.skip("overloaded: requests were cut off at %g s", cutOff/1000)
+		}
+	}
 	return s
 }
 
-// lost reports whether nothing of the run is compared.
-func (v *vllmRun) lost() bool {
-	return !slices.ContainsFunc(v.stages, func(s vllmStage) bool { return !s.overloaded })
-}
-
-func (v *vllmRun) at() accuracy.Place { return v.stages[0].Place }
-
-// compare implements experiment.
-func (v *vllmRun) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
-	load, starts := v.load()
-	all, err := v.serve(ctx, p, load)
-	if err != nil {
-		return nil, err
+// starts returns when each stage starts, in seconds. A run whose first stages are not in the table
+// starts with one as long as it takes to send every prompt once, so that the cache is warm.
+func (v *vllmRun) starts() []float64 {
+	at := 0.0
+	if first := &v.stages[0]; first.number > 0 {
+		at = distinctPrompts / first.rate
 	}
-	var list []accuracy.Comparison
+	var list []float64
 	for i := range v.stages {
-		if s := &v.stages[i]; !s.overloaded {
-			part := all.between(starts[i], starts[i+1])
-			list = append(list, part.keyed(s.Place.Compare(s.measured, part.figures()))...)
-		}
+		list = append(list, at)
+		at += v.stages[i].length
 	}
-	return list, nil
+	return list
 }
 
-// load returns the requests of all stages and when each stage starts, and the end. A run whose
-// first stages are not in the table starts with one as long as it takes to send every prompt once,
-// so that the cache is warm.
-func (v *vllmRun) load() ([]sim.Request, []sim.Time) {
+// load returns the requests of all stages.
+func (v *vllmRun) load() []sim.Request {
 	rng := rand.New(rand.NewPCG(0, 0))
 	var requests []sim.Request
-	at := 0.0
-	send := func(s *vllmStage, n int) {
-		for _, t := range spread(n, s.length, rng) {
+	send := func(s *vllmStage, at, length float64, n int) {
+		for _, t := range spread(n, length, rng) {
 			requests = append(requests, s.request(len(requests), sim.Seconds(at+t)))
 		}
 	}
-	if first := v.stages[0]; first.number > 0 {
-		first.length = distinctPrompts / first.rate
-		send(&first, distinctPrompts)
-		at += first.length
+	starts := v.starts()
+	if starts[0] > 0 {
+		send(&v.stages[0], 0, starts[0], distinctPrompts)
 	}
-	var starts []sim.Time
 	for i := range v.stages {
 		s := &v.stages[i]
-		starts = append(starts, sim.Seconds(at))
-		send(s, int(math.Round(s.rate*s.length)))
-		at += s.length
+		send(s, starts[i], s.length, int(math.Round(s.rate*s.length)))
 	}
-	return requests, append(starts, sim.Never)
+	return requests
 }
 
 // request returns the n-th request of the run.
@@ -167,27 +169,6 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 			Tokens: rest})
 	}
 	return r
-}
-
-func (v *vllmRun) rows() (list []accuracy.Place) {
-	for i := range v.stages {
-		list = append(list, v.stages[i].Place)
-	}
-	return list
-}
-
-// emit returns the whole run; the requests of the line's stage count.
-func (v *vllmRun) emit(line int) emission {
-	requests, starts := v.load()
-	for i := range v.stages {
-		if s := &v.stages[i]; s.Line == line {
-			own := v.deployment
-			own.Name = s.Place.Name
-			return emission{server: &own, sent: &sending{requests: requests,
-				counts: arrivedIn(starts[i], starts[i+1])}}
-		}
-	}
-	return emission{}
 }
 
 // AMD's page of vLLM: throughput with the most requests that may run, and the latency of batches of

@@ -3,7 +3,6 @@ package validation
 import (
 	"context"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,12 +12,10 @@ import (
 )
 
 // One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising
-// constant rates, under each set of flags. The file's name states engine, version and GPU:
-// whatif_vllm_0.11_h100.csv.
+// constant rates, under each set of flags.
 // The demo's load: Llama-3.1-8B-Instruct, ten groups of ten prompts that share 128 tokens, stages
 // of 60 s, at most 440 requests in flight at the client, 512 tokens of context.
 const (
-	whatifModel     = "llama-3.1-8b"
 	whatifShared    = 128
 	whatifStage     = 60.0 // s
 	whatifInFlight  = 440
@@ -54,16 +51,13 @@ type whatIf struct {
 }
 
 func readWhatIf(c *catalogs, t *table) []experiment {
-	parts := strings.Split(strings.TrimSuffix(path.Base(t.file), path.Ext(t.file)), "_")
-	gpu := parts[len(parts)-1]
 	var variants []*variant
 	t.each(func(r *row) {
-		d := c.deploy(r, r.value("model|="+whatifModel), r.value("gpu|="+gpu),
-			r.value("dtype|=bf16"), 1)
+		x := (&rowSpec{}).trial(c, r)
 		name := r.required("variant")
 		l := whatifLoad{rate: r.number("requested_rate"), reached: r.number("requests_per_s"),
 			prompt: r.count("prompt_mean"), output: r.count("output_mean")}
-		l.measured = r.figures()
+		l.measured = x.measured
 		if r.err == nil && !(l.rate*whatifStage >= 1 && l.rate*whatifStage <= maxRequests) {
 			r.fail(fmt.Errorf("requested_rate: found %g, want 1 to %d requests a stage", l.rate,
 				maxRequests))
@@ -73,7 +67,7 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 		}
 		i := slices.IndexFunc(variants, func(v *variant) bool { return v.name == name })
 		if i < 0 {
-			v := &variant{deployment: d, name: name}
+			v := &variant{deployment: x.deployment, name: name}
 			if why := v.configure(r.text("what")); why != "" {
 				t.skip("%s", why)
 				return
@@ -124,8 +118,6 @@ var numberedFlag = regexp.MustCompile(
 // configure sets the flags that the name of the variant and its description tell, or says why that
 // cannot be done.
 func (v *variant) configure(what string) (why string) {
-	v.Engine.Preset = "vllm-v1"
-	v.find()
 	v.maxSequences, v.Engine.MaxModelLen = whatifSequences, whatifContext
 	_, change, _ := strings.Cut(strings.ToLower(v.name), "+")
 	for _, word := range strings.FieldsFunc(change,

@@ -19,8 +19,10 @@ import (
 // of trials: a rowSpec says which load and which limits their columns are about.
 type trial struct {
 	deployment
-	place    accuracy.Place
-	measured []accuracy.Measurement
+	part
+	// parts are the rows of a run or of a kernel, where a trial has several; part is then the
+	// first, without figures.
+	parts []part
 	// count is the number of clients, of requests or of sequences; prompt and output are lengths in
 	// tokens; drawn lengths are at least the share least of them.
 	count, prompt, output int
@@ -29,8 +31,8 @@ type trial struct {
 	// requests; where it is nil, they are means and percentiles of latencies, and the output rate.
 	sent    *sending
 	figures func(*outcome) map[string]float64
-	// steps predicts figures from single steps; nil where a load is simulated.
-	steps func(*accuracy.Physics) (map[string]float64, error)
+	// steps predicts figures of a part from single steps; nil where a load is simulated.
+	steps func(*accuracy.Physics) (func(*part) map[string]float64, error)
 	// shown says of a row that is predicted from single steps of its server, or from its memory,
 	// what the figures are and which command shows them; empty where the row is no server's.
 	shown string
@@ -44,6 +46,18 @@ type trial struct {
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
 	rehearsable bool
 }
+
+// part is a row of a trial, with what was measured of it.
+type part struct {
+	place    accuracy.Place
+	measured []accuracy.Measurement
+	// counts reports by its arrival whether a request is the part's, if the trial has several.
+	counts func(arrival sim.Time) bool
+	// step is what was measured, where that is one.
+	step *sim.Step
+}
+
+func (p part) compared() bool { return len(p.measured) > 0 }
 
 // rowSpec says what the rows of a table are.
 type rowSpec struct {
@@ -107,7 +121,7 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	if format == nil {
 		format = func(r *row) string { return cmp.Or(r.ruled("weights"), r.value(k.DType)) }
 	}
-	x := &trial{measured: r.figures(), least: 1}
+	x := &trial{part: part{measured: r.figures()}, least: 1}
 	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU), format(r), tensor)
 	if k.Engine != "" {
 		x.Engine.Preset = r.engine(k.Engine)
@@ -132,16 +146,25 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 
 func (t *trial) at() accuracy.Place { return t.place }
 
+func (t *trial) rows() (list []accuracy.Place) {
+	for _, x := range t.all() {
+		list = append(list, x.place)
+	}
+	return list
+}
+
+// all returns the parts of the trial.
+func (t *trial) all() []part {
+	if len(t.parts) == 0 {
+		return []part{t.part}
+	}
+	return t.parts
+}
+
 // compare implements experiment.
 func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	if t.steps != nil {
-		predicted, err := t.steps(p)
-		list := t.place.Compare(t.measured, predicted)
-		for i := range list {
-			list[i].Load = evidence.Load{Users: float64(t.count), Prompt: float64(t.prompt),
-				Output: float64(t.output)}
-		}
-		return list, err
+		return t.compareSteps(p)
 	}
 	all, err := t.simulate(ctx, p)
 	if err != nil {
@@ -151,13 +174,39 @@ func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Co
 	if t.figures != nil {
 		figures = t.figures
 	}
-	part := all
-	if t.sent != nil {
-		part = all.where(t.sent.counts)
+	if len(t.parts) == 0 {
+		of := all
+		if t.sent != nil {
+			of = all.where(t.sent.counts)
+		}
+		list := all.keyed(t.place.Compare(t.measured, figures(of)))
+		if t.rehearsable {
+			list = rehearsable(list, all.rehearsal)
+		}
+		return list, nil
 	}
-	list := all.keyed(t.place.Compare(t.measured, figures(part)))
-	if t.rehearsable {
-		list = rehearsable(list, all.rehearsal)
+	var list []accuracy.Comparison
+	for _, x := range t.parts {
+		of := all.where(x.counts)
+		list = append(list, of.keyed(x.place.Compare(x.measured, figures(of)))...)
+	}
+	return list, nil
+}
+
+// compareSteps compares what is predicted from single steps.
+func (t *trial) compareSteps(p *accuracy.Physics) (list []accuracy.Comparison, err error) {
+	predict, err := t.steps(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range t.all() {
+		if x.compared() {
+			list = append(list, x.place.Compare(x.measured, predict(&x))...)
+		}
+	}
+	for i := range list {
+		list[i].Load = evidence.Load{Users: float64(t.count), Prompt: float64(t.prompt),
+			Output: float64(t.output)}
 	}
 	return list, nil
 }
@@ -183,11 +232,7 @@ func (t *trial) simulate(ctx context.Context, p *accuracy.Physics) (*outcome, er
 	if err != nil {
 		return nil, err
 	}
-	var load []sim.Request
-	if t.sent != nil {
-		load = t.sent.requests
-	}
-	return made.serve(ctx, p, load)
+	return made.serve(ctx, p, t.sent.list())
 }
 
 // drop removes measured figures of a family that say nothing, and counts why.
@@ -240,24 +285,18 @@ func (t *trial) inSteps(of map[string]*sim.Step) {
 func (t *trial) clocked(figures func(*steptime.Clock) map[string]float64) {
 	t.shown = "The row's figures are sums of single steps of this server at the row's lengths, " +
 		"of which llmsim roofline FILE shows any"
-	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
+	t.steps = func(p *accuracy.Physics) (func(*part) map[string]float64, error) {
 		clock, err := t.clock(p)
-		if err != nil {
-			return nil, err
-		}
-		return figures(clock), nil
+		return func(*part) map[string]float64 { return figures(clock) }, err
 	}
 }
 
 // inKernels predicts quantities from the times of the kernels of a step, by name.
 func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
 	sum func(kernelTimes) map[string]float64) {
-	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
+	t.steps = func(p *accuracy.Physics) (func(*part) map[string]float64, error) {
 		k, err := t.kernels(p, kind)
-		if err != nil {
-			return nil, err
-		}
-		return sum(k.times(step)), nil
+		return func(*part) map[string]float64 { return sum(k.times(step)) }, err
 	}
 }
 
@@ -276,12 +315,20 @@ func (t *trial) measuredWithDrafts() {
 	t.rehearsable = false
 }
 
-// emit returns the server of the row and its requests.
-func (t *trial) emit(int) emission {
-	own := t.deployment
+// emit returns the server of the row of a line and its requests.
+func (t *trial) emit(line int) emission {
+	own, all := t.deployment, t.all()
+	of := &all[max(0, slices.IndexFunc(all, func(x part) bool {
+		return x.place.Line == line && (x.step != nil || x.counts != nil)
+	}))]
 	switch {
+	case of.counts != nil:
+		own.Name = of.place.Name
+		return emission{server: &own, sent: &sending{requests: t.sent.list(), counts: of.counts}}
 	case t.steps == nil:
 		return emission{server: &own, sent: t.sent}
+	case of.step != nil && own.Engine.Preset != "":
+		return own.ofStep(of.step)
 	case t.shown == "":
 		return emission{}
 	}
