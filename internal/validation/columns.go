@@ -21,6 +21,8 @@ type kind struct {
 	Files string `csv:"files"`
 	// Needs are the columns that must be there; of names with "|" between them, one.
 	Needs string `csv:"needs"`
+	// Rows is what holds of the rows of a file that are of the kind, as rules have conditions.
+	Rows string `csv:"rows"`
 	// The others are columns of trials; several that are separated by "|" are tried in turn, and
 	// one that begins with "=" is a value. Count is the number of clients, of requests or of
 	// sequences, Prompt and Output are lengths in tokens.

@@ -114,7 +114,9 @@ func (t *table) setHeader(fields []string) {
 }
 
 // whole returns a row of a table whose rows are of one run: it has only what the file's name says.
-func (t *table) whole() *row { return &row{table: t, line: 1, fields: make([]string, len(t.header))} }
+func (t *table) whole() *row {
+	return &row{table: t, line: 1, fields: make([]string, len(t.header))}
+}
 
 // missing returns the columns that the table lacks. Of names with "|" between them it needs one.
 func (t *table) missing(columns []string) []string {
@@ -174,7 +176,7 @@ func (t *table) each(f func(r *row)) {
 
 // fail notes what is wrong with the row, unless something is already.
 func (r *row) fail(err error) {
-	if r.err == nil {
+	if r.err == nil && err != nil {
 		r.err = err
 	}
 }
@@ -244,8 +246,10 @@ var (
 )
 
 // number returns the value of a column that holds a finite number of at least 0.
-func (r *row) number(column string) float64 {
-	s := r.required(column)
+func (r *row) number(column string) float64 { return r.numberOf(column, r.required(column)) }
+
+// numberOf reads the number of a column, which is 0 if it is empty.
+func (r *row) numberOf(column, s string) float64 {
 	if s == "" {
 		return 0
 	}
@@ -282,13 +286,17 @@ func (r *row) figure(column string) float64 {
 	return x
 }
 
-// whole returns the whole number, at least least, in a column. Tables that were averaged write it
-// with a fraction, which is rounded.
+// whole returns the whole number, at least least, in a column.
 func (r *row) whole(column string, least int) int {
-	x := math.Round(r.number(column))
+	return r.wholeOf(column, r.required(column), least)
+}
+
+// wholeOf reads a whole number of a column. Tables that were averaged write it with a fraction,
+// which is rounded.
+func (r *row) wholeOf(column, text string, least int) int {
+	x := math.Round(r.numberOf(column, text))
 	if r.err == nil && (x < float64(least) || x > maxCount) {
-		r.fail(fmt.Errorf("%s: found %s, want a whole number from %d", column, r.text(column),
-			least))
+		r.fail(fmt.Errorf("%s: found %s, want a whole number from %d", column, text, least))
 	}
 	return int(x)
 }

@@ -103,7 +103,7 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 		d.tokens = "random"
 	}
 	d.kv = steptime.Wide(d.model, d.weights)
-	if kv := r.text("kv_cache_dtype"); kv != "" && kv != "auto" {
+	if kv := r.value("kv_cache_dtype|kv_dtype|="); kv != "" && kv != "auto" {
 		if d.kv, err = parseDType(kv); err != nil {
 			r.fail(err)
 		}

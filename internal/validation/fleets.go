@@ -109,7 +109,7 @@ func surveyApart(t *table) *apartSurvey {
 	s := &apartSurvey{map[string]float64{}, map[string]float64{}, map[string]bool{}}
 	for i := range t.rows {
 		r := &t.rows[i]
-		if r.text("mode") != "disagg" {
+		if !r.holds(t.kind.Rows) {
 			continue
 		}
 		load, token := apartLoad(r), r.figure("tpot_ms")

@@ -88,7 +88,7 @@ func TestBrokenTablesAreNamed(t *testing.T) {
 	want := []string{
 		`kv_blocks.csv:2: tensor_parallel: found "one", want a number of 0 or more`,
 		`kv_blocks.csv:3: found 6 fields, want 7 as in the header`,
-		`kv_blocks.csv:4: gpu_memory_utilization: found 1.9, want a share above 0, at most 1`,
+		`kv_blocks.csv:4: memory.utilization: found 1.90; must be at most 1`,
 		`static_batch_a100_fp16.csv:2: batch: found 0, want a whole number from 1`,
 		`static_batch_a100_fp16.csv:3: extraneous or missing " in quoted-field`,
 		`vllm_0.19_requests__rtx-pro-6000__llama-3.1-8b.csv:2: times go backwards: arrival 1 s, first token 0.5 s, last token 2 s`,

@@ -2,6 +2,8 @@ package validation
 
 import (
 	_ "embed"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 // rule says what holds of some rows of a table and stands in no column of it. Of the rules that
@@ -38,7 +41,7 @@ var rules = sync.OnceValue(func() []rule {
 func (r *row) ruled(sets string) string {
 	list := rules()
 	i := slices.IndexFunc(list, func(u rule) bool {
-		return u.Table == r.table.kind.Name && u.Sets == sets && u.fits(r)
+		return u.Table == r.table.kind.Name && u.Sets == sets && r.holds(u.When)
 	})
 	if i < 0 {
 		return ""
@@ -48,14 +51,75 @@ func (r *row) ruled(sets string) string {
 	})
 }
 
+// key is a key of the scenario of each row of a table for which conditions hold: a row of keys.csv.
+// Value is a column, or several that are separated by "|" and tried in turn, and one that begins
+// with "=" is a value; an empty column sets nothing.
+type key struct {
+	Table string `csv:"table"`
+	When  string `csv:"when"`
+	// Key is such as memory.utilization; or "sequences" and "tokens" for the limits of a step over
+	// all ranks, whose keys depend on the policy, and "version" for the release of the engine.
+	Key   string `csv:"key"`
+	Value string `csv:"value"`
+}
+
+//go:embed keys.csv
+var keysCSV string
+
+// keys are the keys of rows by table.
+var keys = sync.OnceValue(func() map[string][]key {
+	of := map[string][]key{}
+	for _, k := range files.MustReadTable[key]("keys.csv", keysCSV) {
+		of[k.Table] = append(of[k.Table], k)
+	}
+	return of
+})
+
+// set sets the keys of a row.
+func (r *row) set(d *deployment) {
+	own := keys()[r.table.kind.Name]
+	if len(own) == 0 || r.err != nil {
+		return
+	}
+	document, err := strict.Parse("", fmt.Appendf(nil, "{model: %q, hardware: %q}", d.model.Name,
+		d.accelerator.Name))
+	for _, k := range own {
+		value := r.value(k.Value + "|=")
+		if value == "" || !r.holds(k.When) {
+			continue
+		}
+		number := func() int { return r.wholeOf(k.Value, value, 1) }
+		switch k.Key {
+		case "sequences":
+			d.maxSequences = number()
+		case "tokens":
+			d.tokenBudget = number()
+		case "version":
+			d.version = value
+		default:
+			if err == nil {
+				err = document.Set(k.Key+"="+value, &d.Scenario)
+			}
+		}
+	}
+	if err == nil {
+		err = document.Decode(&d.Scenario)
+	}
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		err = fmt.Errorf("%s: %s", problems[0].Path, problems[0].Message)
+	}
+	r.fail(err)
+}
+
 var (
 	columnName = regexp.MustCompile(`\{\w+\}`)
 	condition  = regexp.MustCompile(`^([\w|]+?)(!?)([=~^>])(.*)$`)
 )
 
-// fits reports whether all conditions hold of a row.
-func (u *rule) fits(r *row) bool {
-	return !slices.ContainsFunc(strings.Fields(u.When), func(one string) bool {
+// holds reports whether all conditions hold of a row.
+func (r *row) holds(when string) bool {
+	return !slices.ContainsFunc(strings.Fields(when), func(one string) bool {
 		m := condition.FindStringSubmatch(one)
 		found := strings.ToLower(r.value(m[1] + "|="))
 		holds := slices.ContainsFunc(strings.Split(m[4], "|"), func(want string) bool {

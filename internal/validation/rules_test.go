@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/strict"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Every rule is of a table that is read, has conditions that can be read, and sets what some reader
@@ -14,12 +18,35 @@ func TestRulesAreWellFormed(t *testing.T) {
 	for _, u := range rules() {
 		_, known := readers()[u.Table]
 		_, format := dtypes[u.Value]
-		broken := slices.ContainsFunc(strings.Fields(u.When), func(one string) bool {
-			return !condition.MatchString(one) || one != strings.ToLower(one)
-		})
-		if !known || broken || u.When == "" || !slices.Contains(sets, u.Sets) ||
+		if !known || !readable(u.When) || u.When == "" || !slices.Contains(sets, u.Sets) ||
 			u.Value == "" || u.Sets == "weights" && !format {
 			t.Errorf("%+v", u)
+		}
+	}
+}
+
+// readable reports whether conditions can be read.
+func readable(when string) bool {
+	return !slices.ContainsFunc(strings.Fields(when), func(one string) bool {
+		return !condition.MatchString(one) || one != strings.ToLower(one)
+	})
+}
+
+// Every key is of a table that is read, has conditions that can be read, and is one that scenarios
+// have, or a limit or the version.
+func TestKeysAreKnown(t *testing.T) {
+	own := []string{"sequences", "tokens", "version"}
+	for table, list := range keys() {
+		if readers()[table] == nil {
+			t.Errorf("keys.csv: nothing reads %s", table)
+		}
+		for _, k := range list {
+			document, err := strict.Parse("", []byte("{}"))
+			testkit.OK(t, err)
+			if !readable(k.When) || k.Value == "" || !slices.Contains(own, k.Key) &&
+				document.Set(k.Key+"=1", &scenarios.Scenario{}) != nil {
+				t.Errorf("%+v", k)
+			}
 		}
 	}
 }
@@ -31,9 +58,8 @@ func TestNegatedConditionsAreTheReverse(t *testing.T) {
 	for _, r.fields = range [][]string{{"", "7"}, {"One", "x"}, {"one two", "12"}, {"3", ""}} {
 		for _, column := range append(slices.Sorted(maps.Keys(columns)), "a|b") {
 			for _, is := range []string{"=", "=one", "~o|3", "^one|x", ">6"} {
-				yes, no := rule{When: column + is}, rule{When: column + "!" + is}
-				if yes.fits(r) == no.fits(r) {
-					t.Errorf("%q: %s and its reverse are both %v", r.fields, yes.When, yes.fits(r))
+				if yes := r.holds(column + is); yes == r.holds(column+"!"+is) {
+					t.Errorf("%q: %s%s and its reverse are both %v", r.fields, column, is, yes)
 				}
 			}
 		}

@@ -22,7 +22,6 @@ var batchedRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.Attention.Kernel = "flash" // the page's runs have -fa 1
 		t.clocked(func(clock *steptime.Clock) map[string]float64 {
 			var read sim.Time
 			together := max(1, min(t.count, microBatch/t.prompt)) // sequences of a micro-batch

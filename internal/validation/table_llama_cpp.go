@@ -31,10 +31,6 @@ var llamaCppRows = rowSpec{
 		r.atMost("tokens", t.prompt, maxRequests)
 		t.measured = r.measured([]figure{{Column: "tokens_per_s", Quantity: quantity,
 			Unit: "tokens/s", Scale: 1}})
-		t.Engine.Preset = "llama.cpp"
-		if r.text("build") < "2024" && r.text("build") != "" {
-			t.Engine.Preset = "llama.cpp-2023"
-		}
 		t.clocked(func(clock *steptime.Clock) map[string]float64 {
 			if quantity == "decode rate" { // a token passes all devices in turn
 				token := clock.Duration(decode(1, max(1, t.prompt/2))).Seconds()

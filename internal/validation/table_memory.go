@@ -2,7 +2,6 @@ package validation
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -27,18 +26,7 @@ func (t *trial) planned(figures func(*steptime.MemoryPlan) map[string]float64) {
 // The blocks were resolved by vLLM servers with the limits and the version of the vLLM runs.
 var kvBlockRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		if t.Engine.Preset == "vllm-v1" && t.version == "" {
-			t.version = "0.15.1"
-		}
-		t.Memory.Utilization = r.number("gpu_memory_utilization")
-		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 128),
-			r.optionalCount("max_num_batched_tokens", 2048)
-		block := strconv.Itoa(r.optionalCount("block_tokens", 16))
-		t.Memory.Params = map[string]string{"block-size": block}
-		if r.err == nil && (t.Memory.Utilization <= 0 || t.Memory.Utilization > 1) {
-			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
-				t.Memory.Utilization))
-		}
+		r.required("gpu_memory_utilization")
 		t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
 			return map[string]float64{"KV blocks": float64(plan.Blocks)}
 		})
@@ -85,27 +73,11 @@ var kvCapacityRows = rowSpec{
 		if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*said {
 			return "more of the checkpoint is in 16 bits than its name says"
 		}
-		share := r.optional("memory_fraction", 0)
-		switch t.Engine.Preset {
-		case "sglang":
-			t.Memory.StaticShare = share
+		if t.Engine.Preset == "sglang" {
 			_, err = fmt.Sscanf(r.text("other_flags"), "swa_full_tokens_ratio=%f",
 				&t.Memory.WindowShare)
 			if err == nil {
 				t.Memory.Policy = "radix"
-			}
-		case "trtllm", "trtllm-tensorrt":
-			t.Memory.KVShare = share
-		default:
-			t.Memory.Utilization = share
-		}
-		t.maxSequences, t.tokenBudget = int(r.figure("max_num_seqs")),
-			max(0, int(r.figure("max_num_batched_tokens")))
-		t.Engine.MaxModelLen = int(r.figure("max_model_len"))
-		t.Parallelism.Pipeline = max(1, int(r.figure("pipeline")))
-		if kv := r.text("kv_dtype"); kv != "" && kv != "auto" {
-			if t.kv, err = parseDType(kv); err != nil {
-				r.fail(err)
 			}
 		}
 		t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {

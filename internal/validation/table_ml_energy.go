@@ -6,7 +6,6 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
@@ -39,10 +38,7 @@ var mlEnergyRows = rowSpec{
 		case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.answer > 4000:
 			return slowMachine
 		}
-		// From 0.11.1 on, experts take as much more time for 8 sequences as for 400, as here.
-		f.Engine.Preset, f.version, f.Engine.Sampling = "vllm-v1-sync", "0.11.1", "sorted"
 		f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
-		f.kv, f.maxSequences = steptime.Wide(f.model, f.weights), r.optionalCount("max_num_seqs", 0)
 		t.count, t.prompt, t.output = f.batch, int(f.question), int(f.answer)
 		t.steps = f.predict
 		t.shown = "The row's figures are means over the steps of a batch that is always full, " +

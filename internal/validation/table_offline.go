@@ -28,8 +28,7 @@ func queued(prompt, output int) int {
 var offlineRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.spread(r, "attention_dp", "ep")
-		t.Parallelism.Pipeline = r.optionalCount("pp", 1)
-		if !r.atMost("pp", t.Parallelism.Pipeline, maxBatch) || r.err != nil {
+		if r.err != nil {
 			return ""
 		}
 		t.options(r.text("trtllm_version"))
@@ -54,7 +53,6 @@ func (o *trial) options(version string) {
 	if o.Engine.Preset = "trtllm"; compiled {
 		o.Engine.Preset = "trtllm-tensorrt"
 	}
-	o.Memory.KVShare = 0.95 // kv_cache_free_gpu_mem_fraction
 	o.narrowCache()
 	if compiled {
 		o.builtLimits()

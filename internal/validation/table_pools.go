@@ -21,14 +21,12 @@ func layout(r *row) (prefill, decode int) {
 }
 
 var replicaRows = rowSpec{
-	chooses: func(r *row) bool { prefill, _ := layout(r); return prefill == 0 },
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		_, replicas := layout(r)
 		load := evenLoad(r, replicas)
 		if r.err != nil {
 			return ""
 		}
-		t.Engine.Preset = "vllm-v1-sync" // May 2025
 		t.Workload = load
 		t.Name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
 		return ""
@@ -55,9 +53,8 @@ func stalls(r *row) bool {
 	return usual > 0 && longest > several*usual
 }
 
-// poolRows are those with prefill and decode apart. They ran without graphs.
+// poolRows are those with prefill and decode apart.
 var poolRows = rowSpec{
-	chooses: func(r *row) bool { prefill, _ := layout(r); return prefill > 0 },
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		prefill, decode := layout(r)
 		load := evenLoad(r, 1)
@@ -67,7 +64,6 @@ var poolRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.Engine.Preset, t.Engine.Eager = "vllm-v1-sync", true
 		t.Workload = load
 		if stalls(r) {
 			servers := prefill + decode

@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// readRequests reads a run that is sent again request by request, with the times at which the engine
-// (not the client) saw them. The file's name may also state the layout and the number format:
-// GPU__MODEL__tp2__fp8.
+// readRequests reads a run that is sent again request by request, with the times at which the
+// engine (not the client) saw them. The file's name may also state the layout and the number
+// format: GPU__MODEL__tp2__fp8.
 func readRequests(c *catalogs, t *table) []experiment {
 	spread, dtype := degrees{tensor: 1, data: 1}, "bf16"
 	for _, part := range nameParts(t.file)[3:] {

@@ -10,15 +10,12 @@ import (
 var reuseRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		rate, replicas := r.number("offered_rate_rps"), float64(r.batch("replicas"))
-		t.Memory.Utilization = r.optional("gpu_memory_utilization", 0)
-		if rate <= 0 || t.Memory.Utilization > 1 {
-			r.fail(fmt.Errorf("found %g/s at utilisation %g, want a rate above 0 and a share",
-				rate, t.Memory.Utilization))
+		if rate <= 0 {
+			r.fail(fmt.Errorf("offered_rate_rps: found %g/s, want a rate above 0", rate))
 		}
 		if r.err != nil {
 			return ""
 		}
-		t.Engine.Preset = "vllm-v1-sync" // May 2025
 		n := max(1, t.count/int(replicas))
 		t.sent = r.varied(n, float64(n)*replicas/rate, t.prompt, t.output)
 		t.rehearsable = true

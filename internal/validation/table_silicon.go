@@ -18,7 +18,6 @@ import (
 func readSilicon(c *catalogs, t *table) []experiment {
 	drafted := speculativeTwins(t)
 	return trials(rowSpec{
-		chooses: func(r *row) bool { return r.text("mode") == "agg" },
 		refuses: func(r *row) string {
 			if drafted[r.line] {
 				return "faster than its twin: multi-token prediction was on"

@@ -10,9 +10,6 @@ import (
 func readSiliconApart(c *catalogs, t *table) []experiment {
 	survey := surveyApart(t)
 	return t.trials(func(r *row) (*trial, string) {
-		if r.text("mode") != "disagg" {
-			return nil, ""
-		}
 		f, why := survey.fleet(r)
 		if why != "" {
 			return nil, why

@@ -11,8 +11,6 @@ import (
 var staticBatchRows = rowSpec{describe: describeStaticBatch}
 
 func describeStaticBatch(_ *catalogs, r *row, t *trial) string {
-	// All prompts that wait are computed before anybody decodes.
-	t.tokenBudget, t.Memory.LargestStep = maxCount, 8192
 	t.atOnce()
 	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
 	t.rehearsable = false

@@ -19,11 +19,7 @@ const (
 var uniqueRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		rate, length := r.number("rate_rps"), r.number("stage_s")
-		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 256),
-			r.optionalCount("max_num_batched_tokens", 8192)
-		t.Engine.MaxModelLen = r.optionalCount("max_model_len", 0)
-		t.Memory.Utilization = r.optional("gpu_memory_utilization", 0)
-		if n := rate * length; n < 1 || n > maxRequests || t.Memory.Utilization > 1 {
+		if n := rate * length; n < 1 || n > maxRequests {
 			r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
 				rate, length, maxRequests))
 		}

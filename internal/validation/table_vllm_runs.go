@@ -49,22 +49,17 @@ func readVLLMRuns(c *catalogs, t *table) (list []experiment) {
 	runs := map[string]*vllmRun{}
 	var order []*vllmRun
 	t.each(func(r *row) {
-		model, gpu, profile := r.required("model"), r.required("gpu"), r.required("profile")
-		d := c.deploy(r, model, gpu, r.required("dtype"), r.count("tensor_parallel"))
-		d.Engine.Preset, d.Memory.Policy = "vllm-v1", "prefix-cache"
-		d.Memory.Utilization = r.optional("gpu_memory_utilization", 0)
-		d.maxSequences, d.tokenBudget, d.Engine.MaxModelLen = r.optionalCount("max_num_seqs", 128),
-			r.optionalCount("max_num_batched_tokens", 2048), r.optionalCount("max_model_len", 4096)
+		x, profile := (&rowSpec{}).trial(c, r), r.required("profile")
 		s := readVLLMStage(r, profile)
 		if r.err != nil {
 			return
 		}
-		s.place = accuracy.Place{Group: d.group(), File: t.file, Line: r.line,
+		s.place = accuracy.Place{Group: x.group(), File: t.file, Line: r.line,
 			Name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
-		key := strings.Join([]string{r.text("run"), model, gpu, profile, r.text("tensor_parallel"),
-			r.text("max_num_batched_tokens")}, "|")
+		key := strings.Join([]string{r.text("run"), r.text("model"), r.text("gpu"), profile,
+			r.text("tensor_parallel"), r.text("max_num_batched_tokens")}, "|")
 		if runs[key] == nil {
-			runs[key] = &vllmRun{deployment: d}
+			runs[key] = &vllmRun{deployment: x.deployment}
 			order = append(order, runs[key])
 		}
 		runs[key].stages = append(runs[key].stages, s)
@@ -176,9 +171,6 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 var vllmOfflineRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.narrowCache()
-		// The page's script: --max-num-batched-tokens 131072, --num-prompts and --max-num-seqs as
-		// in the table.
-		t.maxSequences, t.tokenBudget, t.Memory.LargestStep = t.count, 131072, 8192
 		t.atOnce()
 		t.rehearsable = false
 		t.figures = func(o *outcome) map[string]float64 {

@@ -14,13 +14,11 @@ import (
 // One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising
 // constant rates, under each set of flags.
 // The demo's load: Llama-3.1-8B-Instruct, ten groups of ten prompts that share 128 tokens, stages
-// of 60 s, at most 440 requests in flight at the client, 512 tokens of context.
+// of 60 s, at most 440 requests in flight at the client.
 const (
-	whatifShared    = 128
-	whatifStage     = 60.0 // s
-	whatifInFlight  = 440
-	whatifContext   = 512
-	whatifSequences = 128
+	whatifShared   = 128
+	whatifStage    = 60.0 // s
+	whatifInFlight = 440
 	// whatifClient is what the demo's client adds to the times that it reports, in ms: the
 	// difference that is left up to 31 requests a second to the server without a change, where
 	// nothing waits.
@@ -118,7 +116,6 @@ var numberedFlag = regexp.MustCompile(
 // configure sets the flags that the name of the variant and its description tell, or says why that
 // cannot be done.
 func (v *variant) configure(what string) (why string) {
-	v.maxSequences, v.Engine.MaxModelLen = whatifSequences, whatifContext
 	_, change, _ := strings.Cut(strings.ToLower(v.name), "+")
 	for _, word := range strings.FieldsFunc(change,
 		func(r rune) bool { return r == '+' || r == '_' || r == '-' }) {

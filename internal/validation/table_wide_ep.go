@@ -18,9 +18,6 @@ const (
 	productionContext    = 4989
 	productionSpeed      = 21.0 // tokens/s a user
 	productionCached     = 0.563
-	// Both have 32 experts twice, so that 72 and 144 accelerators divide them, and compute prompts
-	// in two halves that overlap.
-	wideRedundant = 32
 )
 
 var wideEPRows = rowSpec{
@@ -33,10 +30,6 @@ var wideEPRows = rowSpec{
 		prompts := strings.HasPrefix(r.required("phase"), "prefill")
 		production := r.text("input_len") == ""
 		t.prompt = r.optionalCount("input_len", productionContext)
-		t.Parallelism.Redundant = wideRedundant
-		if prompts {
-			t.Parallelism.Overlap = "two-batch"
-		}
 		if r.err != nil {
 			return ""
 		}

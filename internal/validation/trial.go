@@ -61,15 +61,13 @@ func (p part) compared() bool { return len(p.measured) > 0 }
 
 // rowSpec says what the rows of a table are.
 type rowSpec struct {
-	// chooses reports whether the row belongs to the table; refuses returns why a row is left out
-	// that no rule refuses, or "". Both may be nil.
-	chooses func(*row) bool
+	// refuses returns why a row is left out that no rule refuses, or ""; it may be nil.
 	refuses func(*row) string
 	// format returns the number format of the weights in place of the column of dtypes and of
 	// rules, if not nil.
 	format func(*row) string
-	// describe sets the limits, the load and the name of a trial from its row, and the engine where
-	// the kind has no column for it. It returns why the row is left out, or "".
+	// describe sets the load and the name of a trial from its row, and what keys.csv cannot say of
+	// its server. It returns why the row is left out, or "".
 	describe func(c *catalogs, r *row, t *trial) (why string)
 }
 
@@ -77,9 +75,6 @@ type rowSpec struct {
 func trials(s rowSpec) func(c *catalogs, t *table) []experiment {
 	return func(c *catalogs, t *table) []experiment {
 		return t.trials(func(r *row) (x *trial, why string) {
-			if s.chooses != nil && !s.chooses(r) {
-				return nil, ""
-			}
 			if s.refuses != nil {
 				why = s.refuses(r)
 			}
@@ -94,10 +89,12 @@ func trials(s rowSpec) func(c *catalogs, t *table) []experiment {
 	}
 }
 
-// trials returns the trials of rows. Of a row that does not belong to the table read returns nil,
-// and of one that is left out why.
+// trials returns the trials of the kind's rows. Of a row that is left out read returns why, or nil.
 func (t *table) trials(read func(*row) (x *trial, why string)) (list []experiment) {
 	t.each(func(r *row) {
+		if !r.holds(t.kind.Rows) {
+			return
+		}
 		x, why := read(r)
 		switch {
 		case r.err != nil:
@@ -125,6 +122,9 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU), format(r), tensor)
 	if k.Engine != "" {
 		x.Engine.Preset = r.engine(k.Engine)
+	}
+	r.set(&x.deployment)
+	if k.Engine != "" {
 		x.find()
 	}
 	if k.Count != "" {
