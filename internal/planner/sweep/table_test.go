@@ -282,8 +282,9 @@ func TestTradeoffByHand(t *testing.T) {
 	}
 }
 
-// There is a picture of each metric and of latency against throughput, and of the front where
-// prices are known; the front is drawn through its points.
+// There are five pictures at most: of the front where prices are known, of latency against
+// throughput, and of metrics that differ, each with its ends. The front is drawn through its
+// points.
 func TestPictures(t *testing.T) {
 	front := func(mark bool) int {
 		r := grid(t)
@@ -310,6 +311,30 @@ func TestPictures(t *testing.T) {
 	testkit.OK(t, err)
 	if len(found) != 2 || found[1].Name() != "throughput_p99_ttft_ms.svg" {
 		t.Errorf("files %v", found)
+	}
+	testkit.OK(t, grid(t).WritePlots(dir, plots.Print))
+	all, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	testkit.OK(t, err)
+	if len(all) != mostPictures {
+		t.Errorf("a sweep has the pictures %v", all)
+	}
+	same := grid(t)
+	for i := range same.Rows {
+		if v := same.Rows[i].Values; v != nil {
+			for m := range v {
+				v[m] = 2
+			}
+			v[column("p99_ttft_ms")] = float64(3 + i)
+		}
+	}
+	ttft := column("p99_ttft_ms")
+	if list := same.telling(9); !slices.Equal(list, []int{ttft}) {
+		t.Errorf("of metrics that are alike but one, %v are drawn", list)
+	}
+	if words := same.finding(ttft, planner.Metrics()[ttft]); words !=
+		"from 3 ms with "+pointName(same.Rows[0].Point)+" to 8 ms with "+
+			pointName(same.Rows[5].Point) {
+		t.Errorf("the finding is %q", words)
 	}
 	if order := r.byPrice(); order != nil {
 		t.Errorf("without prices the order is %v", order)

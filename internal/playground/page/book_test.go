@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -96,12 +97,14 @@ func TestBookOnPaper(t *testing.T) {
 	r := open(t, "book")
 	steps := see[int](r, `chapters.flatMap(book.pages).length`)
 	for _, kind := range []string{"slides", "handout"} {
-		// The book must not write another address between the two.
+		// The book must not write another address between the two, nor after, so that the page can
+		// be loaded again.
 		see[string](r, `(history.replaceState(null, "", "#`+kind+`"), location.reload(), "")`)
 		r.do(chromedp.WaitVisible(chromedp.CSS(`body[data-sheets="yes"]`)))
 		type seen struct {
 			Sheets, Blank int
 			Cut, Gaps     []string
+			At            string
 		}
 		var got seen
 		text := see[string](r, `(() => {
@@ -109,13 +112,13 @@ func TestBookOnPaper(t *testing.T) {
 			const drawn = (s) => [...s.querySelectorAll("img")].some((i) => i.src.length > 5000);
 			const cut = (s) => document.body.className === "slides" && s.scrollHeight > s.clientHeight;
 			const gap = /.{0,30}(NaN|undefined|–|Infinity|\[object).{0,30}/g;
-			return JSON.stringify({ Sheets: sheets.length,
+			return JSON.stringify({ Sheets: sheets.length, At: location.hash,
 				Blank: sheets.filter((s) => !drawn(s)).length,
 				Cut: sheets.filter(cut).map((s) => s.innerText.slice(0, 80)),
 				Gaps: document.body.innerText.match(gap) });
 		})()`)
 		testkit.OK(t, json.Unmarshal([]byte(text), &got))
-		if got.Sheets != steps || got.Blank+len(got.Cut)+len(got.Gaps) > 0 {
+		if got.At != "#"+kind || got.Sheets != steps || got.Blank+len(got.Cut)+len(got.Gaps) > 0 {
 			t.Errorf("%s: of %d steps, %+v", kind, steps, got)
 		}
 	}
@@ -216,14 +219,27 @@ func (w *walker) look(where string) {
 		}
 		Handles map[string]any
 		Scene   map[string]any
+		Lit     float64 // cells of the field, of 500
+		Marks   map[string]any
+		Frames  map[string][]any
 		Own     bool
 	}
+	// Frames are megabytes, and sent once for each run.
+	see[bool](w.reader, `(window.unseen ??= (seen => (asked) => seen.size < seen.add(
+		JSON.stringify(asked)).size)(new Set()), true)`)
 	text := see[string](w.reader, `JSON.stringify({ Words: el("book").innerText, Before: book.look().before.h, Handles: book.now.h,
 		Figures: [...el("book").querySelectorAll("[data-formula]")].map((b) => ({ Formula: b.dataset.formula, Value: b.dataset.value, Text: b.textContent, At: JSON.parse(b.dataset.at) })),
 		Cases: [...el("book").querySelectorAll("[data-cases]")].map((b) => ({ Conditions: JSON.parse(b.dataset.cases), At: JSON.parse(b.dataset.at) })),
-		Scene: book.seen?.scene, Own: !!book.pages(book.now.chapter)[book.now.step].scene })`)
+		Scene: book.seen?.scene, Lit: book.seen?.lit, Marks: !el("drawn")?.closest("[hidden]") && book.figured?.knee ? book.figured : undefined,
+		Frames: Object.fromEntries(Object.entries(book.now.chapter.runs(book.now.h)).map(([run, asked]) => [run, asked.kind === "frames" && unseen(asked) && ledger.get(asked)?.list]).filter(([, list]) => list)), Own: !!book.pages(book.now.chapter)[book.now.step].scene })`)
 	testkit.OK(w.t, json.Unmarshal([]byte(text), &shown))
 	name := w.id + ", " + where
+	for run, frames := range shown.Frames {
+		w.frames(name, w.chapter.Runs(shown.Handles)[run], frames)
+	}
+	if glued := gluedWords.FindString(shown.Words); glued != "" {
+		w.t.Errorf("%s has no space in %q", name, glued)
+	}
 	for _, gap := range []string{"NaN", "undefined", "–", "Infinity", "[object"} {
 		if strings.Contains(shown.Words, gap) {
 			w.t.Errorf("%s says %q: %s", name, gap, shown.Words)
@@ -255,6 +271,7 @@ func (w *walker) look(where string) {
 		}
 	}
 	here := bookState{shown.Handles, shown.Before, w.chapter}
+	w.marks(name, here, shown.Marks)
 	memory, _ := shown.Scene["memory"].(map[string]any)
 	if memory == nil || w.id == "opening" || here.get("error") != nil {
 		return
@@ -263,8 +280,11 @@ func (w *walker) look(where string) {
 	if shown.Own {
 		runs = slices.Sorted(maps.Keys(w.chapter.Runs(shown.Handles)))
 	}
+	read, _ := shown.Scene["read"].(map[string]any)
 	of := func(run string) (differs []string) {
 		for field, got := range map[string]any{"ms": shown.Scene["ms"],
+			"bytes.weights": read["weights"], "bytes.kv_read": read["kv"],
+			"peak": shown.Scene["peak"], "layers": shown.Scene["layers"],
 			"memory.weights": memory["weights"], "memory.kv_used": memory["kv"],
 			"memory.capacity": memory["capacity"], "bandwidth": shown.Scene["bandwidth"]} {
 			want := here.get(run + "." + field)
@@ -272,12 +292,73 @@ func (w *walker) look(where string) {
 				differs = append(differs, fmt.Sprintf("%v, and %s.%s is %v", got, run, field, want))
 			}
 		}
+		sums := strings.ReplaceAll("(R.flop.matmul + R.flop.attention + R.flop.other) / R.ms * "+
+			"1000 / R.peak", "R", run)
+		lit := 500 * min(1, number64(here.evaluate(sums)))
+		if here.get(run+".fits") == true && !(math.Abs(shown.Lit-lit) <= 1e-6*lit) {
+			differs = append(differs, fmt.Sprintf("%v cells are lit, not %v", shown.Lit, lit))
+		}
 		return differs
+	}
+	if readers := shown.Scene["readers"]; readers != nil &&
+		shown.Handles["readers"] != nil && readers != shown.Handles["readers"] {
+		w.t.Errorf("%s: %v readers are drawn, not %v", name, readers, shown.Handles["readers"])
 	}
 	if !slices.ContainsFunc(runs, func(run string) bool { return of(run) == nil }) {
 		w.t.Errorf("%s: the picture has %v", name, of(runs[0]))
 	}
 }
+
+// frames holds the steps that a picture shows, with all of their fields, to those of this program.
+func (w *walker) frames(name string, asked asked, shown []any) {
+	w.t.Helper()
+	stage, err := playground.NewStage(asked.Settings, nil)
+	testkit.OK(w.t, err)
+	testkit.OK(w.t, stage.Skip(asked.From))
+	var want []any
+	for {
+		frames, err := stage.Next(200)
+		testkit.OK(w.t, err)
+		text, err := json.Marshal(frames)
+		testkit.OK(w.t, err)
+		var list []any
+		testkit.OK(w.t, json.Unmarshal(text, &list))
+		want = append(want, list...)
+		if len(frames) < 200 || frames[len(frames)-1].To >= asked.Until {
+			break
+		}
+	}
+	if len(want) != len(shown) || len(want) == 0 {
+		w.t.Errorf("%s: %d steps are drawn, not %d", name, len(shown), len(want))
+		return
+	}
+	for i, frame := range want {
+		if !reflect.DeepEqual(frame, shown[i]) {
+			w.t.Errorf("%s: step %d of the picture: %s", name, i, cmp.Diff(frame, shown[i]))
+			return
+		}
+	}
+}
+
+// marks holds the marks of a roofline to the steps that they stand for.
+func (w *walker) marks(name string, here bookState, marks map[string]any) {
+	w.t.Helper()
+	for mark, run := range map[string]string{"decode": "here", "prompt": "prompt"} {
+		shown, _ := marks[mark].(map[string]any)
+		for axis, formula := range map[string]string{"x": "F / (R.bytes.weights + R.bytes.kv_read)",
+			"y": "F / R.ms * 1000"} {
+			sums := "(R.flop.matmul + R.flop.attention + R.flop.other)"
+			formula = strings.ReplaceAll(strings.ReplaceAll(formula, "F", sums), "R", run)
+			want := number64(here.evaluate(formula))
+			if got := number64(shown[axis]); shown != nil && !(math.Abs(got-want) <= 1e-9*want) {
+				w.t.Errorf("%s: the mark of %s has %s = %v, not %v", name, run, axis, got, want)
+			}
+		}
+	}
+}
+
+// gluedWords matches a figure that the next word follows without a space.
+var gluedWords = regexp.MustCompile(`[0-9] (ms|µs|[kMGT]B|times|%|[GT]FLOP)[a-z]+`)
 
 var shownNumber = regexp.MustCompile(`-?[0-9][0-9,]*(\.[0-9]+)?`)
 

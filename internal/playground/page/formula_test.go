@@ -38,6 +38,7 @@ type asked struct {
 	Settings         []string
 	Prompts          []part
 	Decodes, Context int
+	From, Until      float64
 }
 
 // part is a prompt of a step, or a part of one: a number in place of it is a whole prompt.

@@ -16,8 +16,7 @@ const simulator = (() => {
       if ("error" in data) reject(new Error(data.error));
       else resolve({ text: data.ok, took: data.took });
     };
-    const program = Uint8Array.from(atob(text("wasm").trim()), (c) => c.charCodeAt(0)).buffer;
-    worker.postMessage(program, [program]);
+    worker.postMessage(text("wasm")); // decoded there, so that this thread goes on drawing
     begun();
   }
 

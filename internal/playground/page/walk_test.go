@@ -55,12 +55,12 @@ func (r *reader) result(run string, settings []string) (result map[string]any) {
 // docs/teaching.md lists every chapter of the book.
 func TestTeachingPageListsChapters(t *testing.T) {
 	r := open(t, "play")
-	list := "| chapter | address |\n|---|---|\n"
+	list := "| chapter | what it is about | address |\n|---|---|---|\n"
 	for _, c := range see[[]struct {
-		ID, Title string
-		Number    int
-	}](r, "chapters.map(({ id, title, number }) => ({ ID: id, Title: title, Number: number }))") {
-		list += fmt.Sprintf("| %d %s | `#book/%s` |\n", c.Number, c.Title, c.ID)
+		ID, Title, Ideas string
+		Number           int
+	}](r, "chapters.map((c) => ({ ID: c.id, Title: c.title, Ideas: c.ideas, Number: c.number }))") {
+		list += fmt.Sprintf("| %d %s | %s | `#book/%s` |\n", c.Number, c.Title, c.Ideas, c.ID)
 	}
 	holdsBlock(t, "The chapters.", list)
 }

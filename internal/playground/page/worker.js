@@ -3,14 +3,15 @@
 "use strict";
 const ready = new Promise((resolve) => {
   addEventListener("message", async ({ data }) => {
-    const go = new Go();
-    const { instance } = await WebAssembly.instantiate(fzstd.decompress(new Uint8Array(data)), go.importObject);
+    const go = new Go(), text = atob(data.trim()), packed = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+    const { instance } = await WebAssembly.instantiate(fzstd.decompress(packed), go.importObject);
     go.run(instance);
     resolve();
   }, { once: true });
 });
 addEventListener("message", async ({ data }) => {
-  if (data instanceof ArrayBuffer) return;
+  if (typeof data === "string") return;
   await ready;
   const began = performance.now();
   const ran = () => postMessage({ id: data.id, ran: true }); // for calls that take seconds

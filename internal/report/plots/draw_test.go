@@ -58,7 +58,8 @@ func pictures() map[string]func(list []Series) (*plot.Plot, error) {
 			return Growth("title", "x", "y", list)
 		},
 		"Front": func(list []Series) (*plot.Plot, error) {
-			return Front("title", "x", "y", first(list), first(list))
+			one := first(list)
+			return Front("title", "x", "y", one, one, make([]string, len(one.X)), 0, "")
 		},
 		"Cloud": func(list []Series) (*plot.Plot, error) {
 			return Cloud("title", "x", "y", first(list), list)

@@ -15,10 +15,12 @@ import (
 // labels writes names beside points: where no other name, no point, no ring and no diagonal is, if
 // there is such a place. It implements plot.Plotter.
 type labels struct {
-	at    plotter.XYs
-	names []string
-	rings plotter.XYs
-	style text.Style
+	at       plotter.XYs
+	names    []string
+	colours  []color.Color // of the names, as far as they have one
+	rings    plotter.XYs
+	style    text.Style
+	diagonal bool // the chart has one, from equal values to equal values
 }
 
 // newLabels returns labels in the letters of a plot's ticks, somewhat smaller.
@@ -26,7 +28,15 @@ func newLabels(p *plot.Plot) *labels {
 	style := p.X.Tick.Label
 	style.Font.Size = 6.5
 	style.XAlign, style.YAlign = text.XLeft, text.YBottom
-	return &labels{style: style}
+	return &labels{style: style, diagonal: true}
+}
+
+// beside adds labels to a chart without a diagonal, in letters of a size.
+func (c *chart) beside(size vg.Length) *labels {
+	l := newLabels(c.Plot)
+	l.style.Font.Size, l.diagonal = size, false
+	c.Add(l)
+	return l
 }
 
 func (l *labels) add(at plotter.XY, name string) {
@@ -48,7 +58,7 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, at := range l.rings {
 		around(at, ring)
 	}
-	for v, step := p.X.Min, (p.X.Max-p.X.Min)/1000; v < p.X.Max; v += step { // the diagonal
+	for v, step := p.X.Min, (p.X.Max-p.X.Min)/1000; l.diagonal && v < p.X.Max; v += step {
 		around(plotter.XY{X: v, Y: v}, 1)
 	}
 	marks := len(taken)
@@ -64,7 +74,11 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 				taken = append(taken, rectangle(at, 0.4, 0.4))
 			}
 		}
-		c.FillText(l.style, room.Min, l.names[i])
+		style := l.style
+		if i < len(l.colours) {
+			style.Color = l.colours[i]
+		}
+		c.FillText(style, room.Min, l.names[i])
 	}
 }
 

@@ -168,10 +168,13 @@ func (c *chart) curve(i int, s Series, named, pointsOnly bool) {
 	c.marks("", missed, missedStyle())
 }
 
-// Front draws all points on logarithmic axes, and joins the points of the Pareto front. Points with
-// a value that is not positive are left out.
-func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
+// Front draws all points on logarithmic axes, joins the points of the Pareto front, and writes
+// their names beside them. Vertical values are in milliseconds. Points with a value that is not
+// positive are left out. A limit is as in Curves.
+func Front(title, x, y string, all, front Series, names []string, limit float64,
+	limitName string) (*plot.Plot, error) {
 	p := newLogarithmic(title, x, y)
+	p.Y.Tick.Marker = logTimes{1e-3}
 	p.marks(all.Name, logPoints(&all), greyMarks(2.5))
 	if at := finite(logPoints(&front)); len(at) > 0 {
 		line := p.line("", at, draw.LineStyle{Color: colour(1), Width: vg.Points(1)},
@@ -181,9 +184,30 @@ func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
 		p.Add(marks)
 		p.Legend.Add(front.Name, line, marks)
 	}
+	beside := p.beside(8)
+	for i, at := range logPoints(&front) {
+		if plotter.CheckFloats(at.X, at.Y) == nil {
+			beside.add(at, names[i])
+		}
+	}
+	all.Missed = append(slices.Clone(all.Missed), make([]bool, len(all.X)-len(all.Missed))...)
+	var missed plotter.XYs
+	for i, at := range logPoints(&all) {
+		if all.Missed[i] {
+			missed = append(missed, at)
+		}
+	}
+	p.marks("", missed, missedStyle())
+	if at := math.Log10(limit); limit > 0 && at > p.Y.Min-0.5 && at < p.Y.Max+0.5 {
+		p.limit(at, limitName)
+	}
+	p.missedKey([]Series{all})
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} { // a margin for names
+		wide := max(axis.Max-axis.Min, 0.1)
+		axis.Min, axis.Max = axis.Min-0.1*wide, axis.Max+0.1*wide
+	}
+	leaveRoom(p.Plot, 4)
 	p.Legend.Top = true
-	p.X.Min, p.X.Max = math.Floor(p.X.Min), math.Ceil(p.X.Max)
-	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)+0.3
 	return p.done()
 }
 

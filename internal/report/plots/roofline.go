@@ -24,8 +24,18 @@ func Roofline(r *report.Roofline) (*plot.Plot, error) {
 	p.Legend.XOffs = -4
 	low, high := r.Span()
 	addRoof(p, r, low, high)
+	names, named := p.beside(7), map[string]bool{}
 	for i := range r.Steps {
 		addStep(p, &r.Steps[i], i)
+		// Of each phase, the operators of one step are named: of others they lie in the same order.
+		if s := &r.Steps[i]; s.Fits && !named[s.Phase] && (s.Phase != "decode" || s.Tokens > 1) {
+			named[s.Phase] = true
+			for _, o := range s.Operators {
+				if o.Placed() {
+					names.add(logXY(o.Intensity, o.Rate/tera), o.Name)
+				}
+			}
+		}
 	}
 	p.Y.Min, p.Y.Max = math.Log10(low*r.Bandwidth/tera/10), math.Log10(2*r.Peak/tera)
 	return p.done()

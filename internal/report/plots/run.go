@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -72,36 +71,29 @@ func Latencies(requests []page.Request, limits []sloLine) (*plot.Plot, error) {
 		{Value: 0.75, Label: "75"}, {Value: 1, Label: "100"},
 	}
 	p.X.Tick.Marker = logTimes{1}
+	names := p.beside(9) // of curves where they end, and of limits
+	name := func(curve int, at plotter.XY, words string) {
+		names.add(at, words)
+		names.colours = append(names.colours, colour(curve))
+	}
 	curves := latencyCurves(requests)
 	for i, c := range curves {
-		c = c.on(true, false)
-		p.line(c.Name, downsample(points(&c)), stroke(i, 1.5), plotter.NoStep)
+		if c = c.on(true, false); len(c.X) > 0 {
+			p.line("", downsample(points(&c)), stroke(i, 1.5), plotter.NoStep)
+			name(i, plotter.XY{X: c.X[len(c.X)-1], Y: 1}, c.Name)
+		}
 	}
 	for _, l := range limits {
 		if len(curves[l.curve].X) > 0 { // an answer has a second token, say
-			p.slo(l)
+			top := plotter.XY{X: math.Log10(l.at), Y: 1.08}
+			p.line("", plotter.XYs{{X: top.X}, top}, draw.LineStyle{Color: colour(l.curve),
+				Width: vg.Points(1), Dashes: []vg.Length{vg.Points(2), vg.Points(3)}},
+				plotter.NoStep)
+			name(l.curve, top, "SLO "+units.FormatDuration(l.at))
 		}
 	}
-	p.Y.Min, p.Y.Max = 0, 1.45 // room for the legend
-	p.legend(false)
+	p.Y.Min, p.Y.Max = 0, 1.15
 	return p.done()
-}
-
-// slo draws a limit as a vertical line in the colour of its curve.
-func (c *chart) slo(l sloLine) {
-	x := math.Log10(l.at)
-	c.line("", plotter.XYs{{X: x, Y: 0}, {X: x, Y: 1.1}}, draw.LineStyle{Color: colour(l.curve),
-		Width: vg.Points(1), Dashes: []vg.Length{vg.Points(2), vg.Points(3)}}, plotter.NoStep)
-	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: 1.11}},
-		Labels: []string{"SLO " + units.FormatDuration(l.at)}})
-	if err != nil {
-		c.err = errors.Join(c.err, err)
-		return
-	}
-	style := &labels.TextStyle[0]
-	style.Color, style.XAlign = colour(l.curve), text.XCenter
-	style.Font.Size, style.Font.Variant = 8, "Sans"
-	c.Add(labels)
 }
 
 // latencyCurves returns, for each latency, its values in seconds and the share of the requests that

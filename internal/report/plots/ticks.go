@@ -33,7 +33,9 @@ func (t plainTicks) Ticks(low, high float64) []plot.Tick {
 		high = min(high, t.most)
 	}
 	for n := math.Ceil(low/step - 1e-9); n*step <= high+1e-9*step; n++ {
-		ticks = append(ticks, plot.Tick{Value: n * step, Label: number(n*step, step)})
+		// Rounded, a multiple may lie beyond an end by the last digit.
+		ticks = append(ticks, plot.Tick{Value: max(low, min(high, n*step)),
+			Label: number(n*step, step)})
 	}
 	return ticks
 }

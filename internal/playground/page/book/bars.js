@@ -6,7 +6,7 @@
 function bars(canvas, title, rows, unit) {
   const pen = machine.pad(canvas), { of, em } = pen, narrow = pen.width < 30 * em, sums = rows.map((r) => r.parts.reduce((a, [, v]) => a + v, 0));
   const most = Math.max(...sums), each = (pen.height - 3.8 * em) / rows.length, below = pen.height - 1.1 * em;
-  const room = pen.width - pen.wide("000.0 GB", 1.1) - 0.6 * em, high = Math.max(4, Math.min(5 * em, each - 2.2 * em)), size = narrow ? 0.8 : 1;
+  const room = pen.width - Math.max(...sums.map((s) => pen.wide(sentences.write(s, unit), 1.2))) - 0.6 * em, high = Math.max(4, Math.min(8 * em, each - 2.2 * em)), size = narrow ? 0.8 : 1;
   const piece = (tone, x, y, w, h, share) => {
     if (tone === "kv") machine.hatched(pen, x, y, w, h, of.kvfill); else if (w > 0) pen.box(x, y, w, h, of[tone], share);
   };

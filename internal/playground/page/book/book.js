@@ -1,6 +1,6 @@
 // The book: text that scrolls on the left, the machine on the right, and under it a figure built by hand. A chapter is
 // data, one file in chapters/, which page.go takes up; chapters/slow.js is one to copy from. chapter({…}) has
-//   id, number, title, short, question   its address is #book/id.step?handle=value; numbers are those of the contents
+//   id, number, title, short, question, ideas   ideas is what the contents say it is about; its address is #book/id.step?handle=value; numbers are those of the contents
 //   handles  {name: {label, stops, at, show(value), tone, grip}}: inputs. stops are numbers or strings, at is the first
 //            one shown; tone colours it (weights kv arithmetic prompt); grip is the part of the machine that drags it
 //            (weights kv pipe readers)
@@ -207,7 +207,9 @@ const book = (() => {
 
   // Contents leads to all chapters.
   function Contents({ c }) {
-    return html`<nav class="contents" aria-label="Chapters">${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}
+    const close = (e) => { e.currentTarget.closest("details").open = false; };
+    return html`<nav class="contents" aria-label="Chapters"><details><summary>Contents</summary><div>${chapters.map((o) => html`<a href=${`#book/${o.id}`} onClick=${close}><b>${o.number} ${o.title}</b> ${o.ideas}</a>`)}</div></details>
+      <div class="row">${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}</div>
       <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>`;
   }
 
@@ -397,7 +399,7 @@ const book = (() => {
     }
     await go(step, { scroll: false });
     scrollTo(now.step);
-    place().querySelector(".contents [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    place().querySelector(".row [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   // Where the ideas of guided tours are now, whose addresses stand in links of others.
@@ -409,6 +411,7 @@ const book = (() => {
 
   // address keeps the state in the address, and read reads such an address: book/slow.3?readers=64.
   function address() {
+    if (document.body.classList.contains("papering")) return;
     const c = now.chapter, moved = Object.entries(now.h).filter(([name, value]) => value !== (page().set?.[name] ?? c.handles[name].at));
     const query = moved.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
     history.replaceState(null, "", `#book/${c.id}.${now.step + 1}${query ? "?" + query : ""}`);

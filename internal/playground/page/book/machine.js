@@ -2,8 +2,9 @@
 // which is a plain value, and knows nothing of chapters:
 //   memory {capacity, weights, kv, reserved}, read {weights, kv, other} of a step: bytes; layers; fits
 //   bandwidth in B/s, peak in FLOP/s, ms of the step, use: the share of peak that it reaches, flows: the share of its
-//   time that bytes flow at this bandwidth; at: the share of the step that is over, number: which step it is
+//   time that bytes flow at this bandwidth, and of the pipe that is full, as each layer waits for more than its bytes; at: the share of the step that is over, number: which step it is
 //   readers: how many, given: the tokens that each gets of a step, 1 unless told; prompt: whether the step reads a prompt; blur: steps are too fast to be seen one by one
+//   gpus: how many share the model, and link: the milliseconds of a step in which they exchange results
 //   grips {weights, kv, pipe, readers}: handles that can be dragged there, hot: the one under the hand
 // All places come from bytes, seconds and shares. It returns what it drew, and where: the regions by name.
 "use strict";
@@ -58,10 +59,11 @@ const machine = (() => {
 
   const within = (x, low, high) => Math.max(low, Math.min(high, x));
 
-  // draw draws a scene into a box of a canvas, the whole of it unless told, and returns what it drew.
-  function draw(pen, scene, box = { x: 0, y: 0, w: pen.width, h: pen.height }) {
+  // draw draws a scene into a box of a canvas, the whole of it unless told, and returns what it drew. Of machines one
+  // above the other, the first has the names (heads), and the last the figures.
+  function draw(pen, scene, box = { x: 0, y: 0, w: pen.width, h: pen.height }, { heads = true, figures = true } = {}) {
     const { of, em, c } = pen, { memory: m, read } = scene;
-    const narrow = box.w < 27 * em, top = 2.7 * em, foot = 3.8 * em;
+    const narrow = box.w < 27 * em, top = heads ? 2.7 * em : 0.2 * em, foot = figures ? 3.8 * em : 0.2 * em;
     const h = box.h - top - foot, y = box.y + top, bottom = y + h;
     const people = scene.readers === undefined ? 0 : narrow ? 0 : Math.max(6.6 * em, box.w * 0.13);
     const w = box.w - people - (people ? 1.2 * em : 0);
@@ -80,7 +82,7 @@ const machine = (() => {
     const kv = Math.min(m.kv, room) * perByte, kvHeight = m.kv > 0 ? Math.max(kv, 2) : 0, kvTop = weightsTop - kvHeight;
     const readTop = bottom - Math.min(read.weights, m.weights) * perByte, layer = (bottom - readTop) / scene.layers;
     const moves = !scene.blur && scene.fits && scene.ms > 0;
-    const front = moves ? within(scene.at / Math.max(0.05, scene.flows), 0, 1) * (scene.layers + inPipe) : -1;
+    const front = moves ? within(scene.at, 0, 1) * (scene.layers + inPipe) : -1;
     pen.box(column.x, y, column.w, h, of.unlit);
     pen.box(column.x, weightsTop, column.w, bottom - weightsTop, of.weights, 0.45);
     for (let k = 0; k < scene.layers; k++) {
@@ -132,7 +134,7 @@ const machine = (() => {
       pen.box(pipe.x, pipe.y + 1, pipe.w * share, pipe.h - 2, of.weights, 0.85);
       hatched(pen, pipe.x + pipe.w * share, pipe.y + 1, pipe.w * (1 - share), pipe.h - 2, of.kvfill);
     } else for (let k = Math.max(0, Math.floor(front) - inPipe - 1); k < scene.layers && k < front; k++) {
-      const a = within((front - k - 1) / inPipe, 0, 1), b = within((front - k) / inPipe, 0, 1), middle = a + (b - a) * (1 - share);
+      const b = within((front - k) / inPipe, 0, 1), a = Math.min(b, within((front - k - scene.flows) / inPipe, 0, 1)), middle = a + (b - a) * (1 - share);
       if (a >= 1) continue;
       pen.box(pipe.x + middle * pipe.w, pipe.y + 2, Math.max(0.5, (b - middle) * pipe.w - 1.5), pipe.h - 4, of.weights);
       if (share < 0.995) hatched(pen, pipe.x + a * pipe.w, pipe.y + 2, (middle - a) * pipe.w, pipe.h - 4, of.kvfill, 5);
@@ -155,10 +157,12 @@ const machine = (() => {
 
     // Names and capacities above, figures below.
     const head = (words, under, x, align) => {
+      if (!heads) return;
       pen.text(words, x, box.y + 0.95 * em, { colour: of.ink, bold: true, size: 1, align });
       pen.text(under, x, box.y + 2.15 * em, { colour: of.soft, size: 1, align });
     };
     const figure = (words, under, x, align, colour) => {
+      if (!figures) return;
       pen.text(words, x, bottom + 2.05 * em, { colour, bold: true, size: narrow ? 1.35 : 1.9, align });
       pen.text(under, x, bottom + 3.3 * em, { colour: of.soft, size: 1, align });
     };
@@ -169,8 +173,8 @@ const machine = (() => {
     figure(sentences.write(m.weights, "B"), narrow ? "weights" : `weights, ${sentences.write(read.weights, "B")} read`, column.x, "left", of.weights);
     figure(scene.fits ? sentences.write(scene.ms, "ms") : "–", scene.name ?? (scene.readers > 1 ? `a step, ${sentences.write(scene.readers * (scene.given ?? 1), "n")} tokens` : "a token"), middle, "center", of.ink);
     figure(scene.fits ? sentences.write(scene.use, "%") : "–", narrow || field.w < 10 * em ? "in use" : "of the arithmetic in use", fieldMiddle, "center", of.arithmetic);
-    if (!scene.blur && pipe.w > 9 * em) pen.text(scene.pace ?? `${slower} × slower than life`, pipe.x + pipe.w, pipe.y + pipe.h + 1.6 * em, { colour: of.soft, align: "right", size: 1 });
-    if (people) places.readers = readers(pen, scene, { x: box.x + box.w - people, y, w: people, h }, head, figure);
+    if (!scene.blur && pipe.w > 9 * em && heads) pen.text(scene.pace ?? `${slower} × slower than life`, pipe.x + pipe.w, pipe.y + pipe.h + 1.6 * em, { colour: of.soft, align: "right", size: 1 });
+    if (people) places.readers = readers(pen, scene, { x: box.x + box.w - people, y, w: people, h, people: heads }, head, figure);
     grips(pen, scene, places, { readTop, bottom, kvTop, y });
     places.hot = [["weights", column.x, weightsTop, column.w, bottom - weightsTop], ["kv", column.x, y, column.w, weightsTop - y],
       ["pipe", pipe.x, pipe.y - 18, pipe.w, pipe.h + 36], ...places.readers ? [["readers", places.readers.x, y, places.readers.w, h]] : []];
@@ -182,7 +186,7 @@ const machine = (() => {
     const { of, em, c } = pen, n = Math.min(256, scene.readers), columns = n > 64 ? 8 : n > 16 ? 4 : n > 4 ? 2 : 1;
     const rows = Math.ceil(n / columns), size = Math.min(box.h / rows, box.w / columns, 1.7 * em);
     const top = box.y + box.h / 2 - rows * size / 2, fresh = scene.fits && scene.at < 0.14 && scene.number > 0 ? 1 - scene.at / 0.14 : 0;
-    for (let i = 0; i < n; i++) {
+    for (let i = 0; i < n && box.people; i++) {
       const x = box.x + (i % columns + 0.5) * size, y = top + (Math.floor(i / columns) + 0.5) * size, r = size * 0.3;
       c.fillStyle = of.ink;
       c.beginPath();
@@ -216,6 +220,21 @@ const machine = (() => {
     grip("pipe", pipe.x + pipe.w / 2, pipe.y);
   }
 
-  const at = (canvas, scene) => draw(pad(canvas), scene);
+  // shared draws two of the machines that share a model, one above the other, and what they say to each other.
+  function shared(pen, scene) {
+    const { of, em } = pen, gap = 2.6 * em, each = (pen.height - 6.9 * em - gap) / 2, box = { x: 0, y: 0, w: pen.width, h: each + 2.9 * em };
+    const seen = draw(pen, scene, box, { figures: false }), { field } = seen.places, low = box.h + gap;
+    draw(pen, { ...scene, grips: {} }, { ...box, y: low, h: each + 4 * em }, { heads: false });
+    const x = field.x + field.w / 2, second = low + field.y - 2.5 * em, share = Math.max(0.05, scene.link / scene.ms);
+    for (const [from, to] of [[field.y + field.h, box.h + 0.3 * em], [low - 0.7 * em, second]]) pen.box(x - share * field.w / 2, from, share * field.w, to - from, of.prompt, 0.8);
+    pen.text(`link, ${sentences.write(scene.link, "ms")} of the step`, Math.min(x, pen.width - 8 * em), box.h + 1.35 * em, { colour: of.prompt, bold: true, size: 1, align: "center" });
+    pen.text(scene.gpus > 2 ? `two of ${scene.gpus} GPUs` : "", 0, box.h + 1.35 * em, { colour: of.soft, size: 1 });
+    return seen;
+  }
+
+  const at = (canvas, scene) => {
+    const pen = pad(canvas);
+    return scene.gpus > 1 && pen.height > 24 * pen.em && pen.width > 30 * pen.em ? shared(pen, scene) : draw(pen, scene);
+  };
   return Object.assign(at, { draw, pad, hatched, slower, cells });
 })();

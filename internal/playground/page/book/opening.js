@@ -72,9 +72,10 @@ const opening = (() => {
       cards(pen, right, act, k, look);
       return { ...seen, tokens: k.tokens };
     }
-    const course = look.get(act === 3 ? "queue" : "course"), run = look.get(act === 3 ? "base" : "run"), t = look.at * seconds * 1000;
+    const course = look.get(act === 3 ? "queue" : "course"), run = look.get(act === 3 ? "base" : "run"), step = look.get(act === 3 ? "sixteen" : "here"), t = look.at * seconds * 1000;
+    if (!course || !run || !step) return undefined;
     const point = course.points.findLast((p) => p.at <= t) ?? { waiting: 0, running: 0 };
-    const scene = ledger.scene(act === 3 ? look.get("sixteen") : look.get("here"), { at: 0.5, number: Math.floor(look.at * 600), blur: true, name: "a step" });
+    const scene = ledger.scene(step, { at: 0.5, number: Math.floor(look.at * 600), blur: true, name: "a step" });
     const seen = machine.draw(pen, { ...scene, use: scene.use * (point.running ? 1 : 0) }, left);
     crowd(pen, right, point, run, t);
     return { ...seen, point };
@@ -195,7 +196,7 @@ const opening = (() => {
 })();
 
 chapter({
-  id: "opening", number: 0, title: "What would you do?", short: "Opening", plays: true, stage: opening.Stage, draw: opening.draw, runs: opening.runs,
+  id: "opening", number: 0, title: "What would you do?", ideas: "a reader, a batch, a queue, and four repairs", short: "Opening", plays: true, stage: opening.Stage, draw: opening.draw, runs: opening.runs,
   handles: { repair: { label: "What is done about the queue", stops: ["none", "batch", "second", "short", "memory"], at: "none" } },
   figures: { waits: "course.second.20.waiting", queued: "queue.second.20.waiting", price: "run.cost / run.total_output_tokens * 1000000", before_price: "base.cost / base.total_output_tokens * 1000000", larger_price: "larger.cost / larger.total_output_tokens * 1000000",
     busy: "(one.flop.matmul + one.flop.attention + one.flop.other) / one.ms * 1000 / one.peak" },

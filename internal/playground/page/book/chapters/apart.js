@@ -15,7 +15,7 @@
     pen.text("How long a reader waits for the next word", 0, em, { colour: of.ink, bold: true, size: 1 });
     for (let k = low; k <= high; k++) {
       pen.path([[x(10 ** k), box.y], [x(10 ** k), box.y + box.h]], of.line, 1);
-      pen.text(sentences.write(10 ** k, "ms"), x(10 ** k), box.y + box.h + 1.4 * em, { size: 1, align: k === low ? "left" : "center" });
+      if (k === low || k === high || box.w > 20 * em || (high - k) % 2 === 0 && k > low + 1) pen.text(sentences.write(10 ** k, "ms"), x(10 ** k), box.y + box.h + 1.4 * em, { size: 1, align: k === low ? "left" : "center" });
     }
     const names = [...measures.map(([, name]) => name), "and for the first word, on average"], each = box.h / names.length, high2 = Math.min(1.5 * em, each / 3.4);
     names.forEach((name, i) => {
@@ -24,14 +24,14 @@
       rows.forEach((r, j) => {
         const top = y + 1.5 * em + j * (high2 + 0.2 * em), w = Math.max(2, x(r.values[i]) - box.x);
         pen.box(box.x, top, w, high2, of[r.tone]);
-        pen.text(`${sentences.write(r.values[i], "ms")}, ${r.name}`, w + 0.4 * em, top + high2 / 2 + 0.35 * em, { colour: of.ink, size: 0.95, halo: true });
+        pen.text(`${sentences.write(r.values[i], "ms")}, ${r.name}`, w + 0.4 * em, top + high2 / 2 + 0.35 * em, { colour: of.ink, size: 1, halo: true });
       });
     });
     return { rows };
   }
 
   chapter({
-    id: "apart", number: 12, title: "Prompts here, words there?", short: "Apart", draw: gaps, picture: "Bars: how long a reader waits between words, with two servers that do both, and with one for prompts and one for words",
+    id: "apart", number: 12, title: "Prompts here, words there?", ideas: "prefill and decode on servers of their own", short: "Apart", draw: gaps, picture: "Bars: how long a reader waits between words, with two servers that do both, and with one for prompts and one for words",
     question: "A prompt holds up everybody who is reading. So give prompts a GPU of their own?",
     handles: {
       prompt: { label: "Prompt", stops: [500, 2000, 8000], at: 8000, tone: "prompt", show: (n) => `${n.toLocaleString("en")} tokens` },

@@ -1,7 +1,7 @@
 // Smaller numbers, and experts: two ways of reading less of a model for each token.
 "use strict";
 chapter({
-  id: "bits", number: 11, title: "Smaller numbers? Experts?", short: "Bits and experts",
+  id: "bits", number: 11, title: "Smaller numbers? Experts?", ideas: "quantised weights, mixtures of experts", short: "Bits and experts",
   question: "Decoding waits for bytes. So either each weight takes fewer of them, or fewer weights are read.",
   handles: {
     bits: { label: "Bits of a weight", stops: ["bf16", "fp8", "int4"], at: "fp8", tone: "weights", show: (b) => ({ bf16: "16 bits", fp8: "8 bits", int4: "4 bits" })[b] },
@@ -18,7 +18,7 @@ chapter({
   scene: (look) => ledger.scene(look.get("here"), { readers: look.h.readers }),
   steps: [
     { title: "Fewer bits, fewer bytes", set: { bits: "fp8", model: "qwen3-32b", readers: 1 },
-      lead: "Stored in {bits}, the weights of {model} take {=memory.weights B weights}{if bits != 'bf16': in place of {=at(bits, 'bf16', memory.weights) B}; else: : this is how they are published}.",
+      lead: "Stored in {bits}, the weights of {model} take {=memory.weights B weights}{if bits != 'bf16': , in place of {=at(bits, 'bf16', memory.weights) B}; else: : this is how they are published}.",
       text: ["A token reads {=read B weights} of them. {if bits = 'bf16': Take fewer bits, and look at the column.; elif bits = 'fp8': It is not quite half: the tables of embeddings stay in 16 bits.; else: It is not quite a quarter: the tables of embeddings stay in 16 bits, and each group of numbers has a scale beside it.}",
         "What it costs the answers is no question of time, and this page does not know it: that is measured on tasks."],
       board: [["{over: {=read B weights} | {=bandwidth B/s arithmetic}} = {=read / bandwidth * 1000 ms big}", "to read them, at least"]] },
@@ -59,6 +59,10 @@ chapter({
     wrong: "Bytes over bytes a second, in milliseconds: {=read B} / {=bandwidth B/s}.",
     near: [["at(bits, 'bf16', read) / bandwidth * 1000", "That is with 16 bits."], ["memory.weights / bandwidth * 1000", "You count what is stored; a token reads {=read B} of it."],
       ["read / bandwidth", "That is in seconds; the question is for milliseconds."]],
+  },
+  measured: {
+    text: "An RTX 3090 writes 46.5 tokens a second of Llama 3 8B in 16 bits (16.1 GB), and 112 where weights take 4.9 bits on average (4.92 GB): {=111.74 / 46.51 ×} as fast, with {=16.1 / 4.92 ×} less to read.",
+    source: "XiongjieDai/GPU-Benchmarks-on-LLM-Inference (llama.cpp, May 2024), as in llama_cpp_devices.csv", url: "https://github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference",
   },
   paper: { title: "Shazeer and others, The sparsely-gated mixture-of-experts layer (2017)", url: "https://arxiv.org/abs/1701.06538" },
   command: (h) => `llmsim roofline ${h.model} h200-sxm --set engine.weights=${h.bits} --batch ${h.readers}`,

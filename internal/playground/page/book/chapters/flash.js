@@ -28,7 +28,7 @@
   }
 
   chapter({
-    id: "flash", number: 9, title: "FlashAttention on two GPUs", short: "Flash", picture: "Bars to scale: what a step moves or waits for, with scores in memory and with FlashAttention",
+    id: "flash", number: 9, title: "FlashAttention on two GPUs", ideas: "FlashAttention, scores", short: "Flash", picture: "Bars to scale: what a step moves or waits for, with scores in memory and with FlashAttention",
     question: "Attention compares all tokens of a prompt with each other. Where do the results of those comparisons live meanwhile?",
     handles: {
       length: { label: "Length of the prompt", stops: lengths, at: 6000, tone: "prompt", show: (n) => `a prompt of ${n.toLocaleString("en")} tokens` },

@@ -36,14 +36,14 @@
         if (here) pen.text(`${p.n} × ${gpus[gpu]}`, Math.min(x(p.hour) + 0.8 * em, box.x + box.w), y(p.share) + (p.share > 0.5 ? 1.6 : -0.8) * em, { colour: of.ink, bold: true, size: 1, halo: true, align: x(p.hour) > box.x + 0.75 * box.w ? "right" : "left" });
       }
       const first = shown.at(-1);
-      if (first && gpu !== look.h.gpu) pen.text(gpus[gpu], x(first.hour), y(first.share) + (first.share > 0.5 ? 1.5 + 1.3 * i : -0.7 - 1.1 * i) * em, { colour, bold: true, size: 1, align: "right", halo: true });
+      if (first && gpu !== look.h.gpu) pen.text(gpus[gpu], x(first.hour), y(first.share) + (first.share > 0.5 ? (pen.width < 30 * em ? 2.9 : 1.5) + 1.3 * i : -0.7 - 1.1 * i - (pen.width < 30 * em ? 1.4 : 0)) * em, { colour, bold: true, size: 1, align: "right", halo: true });
     }
     return { fleets };
   }
 
   const fleet = "{replicas} × {gpu}", inside = "{=slo_attainment.all % big}";
   chapter({
-    id: "fleet", number: 15, title: "How many, for how much?", short: "Fleet", draw: kept, picture: "Lines: the share of requests within the limits against dollars an hour, for fleets of three kinds of GPU",
+    id: "fleet", number: 15, title: "How many, for how much?", ideas: "SLO, capacity, the price of a fleet", short: "Fleet", draw: kept, picture: "Lines: the share of requests within the limits against dollars an hour, for fleets of three kinds of GPU",
     question: "You promise an answer that begins at once and reads smoothly. Which machines keep the promise, and for how little?",
     handles: {
       rate: { label: "Requests a second", stops: [5, 10, 20, 40, 60, 80], at: 20, tone: "prompt", show: (r) => `${r} requests a second` },

@@ -10,7 +10,7 @@
   const from = 9000, until = 13000;
 
   chapter({
-    id: "full", number: 6, title: "What if memory is full?", short: "Full", lasts: 16,
+    id: "full", number: 6, title: "What if memory is full?", ideas: "preemption: compute again, swap, reserve", short: "Full", lasts: 16,
     question: "Answers grow while they are written. Below the lanes of the requests you see how full the memory for their keys and values is.",
     picture: "Lanes: requests over four seconds, and below them the share of memory that is in use",
     handles: {
@@ -18,7 +18,7 @@
       rate: { label: "Requests a second", stops: [4, 6, 8, 10], at: 8, show: (n) => `${n} requests a second` },
       way: { label: "What the server does", stops: Object.keys(ways), at: "recompute", show: (w) => ways[w] },
     },
-    runs: (h) => ({ here: ledger.result(all(h)), frames: ledger.frames(all(h), until, from), one: ledger.step([], { prompts: [700] }), token: ledger.step([], { decodes: 12, context: 600 }) }),
+    runs: (h) => ({ here: ledger.result(all(h)), frames: ledger.frames(all(h), until, from), one: ledger.step([], { prompts: [700] }), token: ledger.step([], { decodes: 12, context: 600 }), seven: ledger.step(["model=llama-2-7b", "hardware=h100-sxm"], { decodes: 1 }) }),
     figures: {
       lost: "preemptions", first: "mean_ttft_ms", speed: "output_throughput", used: "kv_usage", rows: "mean_decode_batch", waits: "mean_waiting",
       again: "at(way, 'recompute', lost)", againspeed: "at(way, 'recompute', speed)", againfirst: "at(way, 'recompute', first)",
@@ -71,6 +71,10 @@
       formula: "8000 * one.memory.kv_token", times: 1e-9, unit: "B", says: "GB", within: 0.02, right: "Right: 8,000 × {=one.memory.kv_token B} = {=8000 * one.memory.kv_token B}.",
       wrong: "Multiply the tokens by the bytes a token, and count in gigabytes of 1,000,000,000 bytes.",
       near: [["8000 * one.memory.kv_token * 1000", "That is in megabytes."], ["8000 * one.memory.kv_token / 32", "That is one layer of 32."]],
+    },
+    measured: {
+      text: "vLLM 0.15.1 with Llama 2 7B on an H100 had room for 7,463 blocks of 16 tokens, 119,408 in all. The simulator reckons with {=seven.memory.kv_tokens n}. Requests of 700 tokens, as here, would fill it {=119408 / 700 n} at a time.",
+      source: "inference-sim/sim-to-real-accuracy-validation, as in kv_blocks.csv", url: "https://github.com/inference-sim/sim-to-real-accuracy-validation",
     },
     paper: { title: "Kwon and others, PagedAttention, section 4.5 (2023)", url: "https://arxiv.org/abs/2309.06180" },
     command: (h) => `llmsim scenario playground ${all(h).map((s) => `--set ${s}`).join(" ")}`,

@@ -34,7 +34,7 @@
   }
 
   chapter({
-    id: "guess", number: 8, title: "Guess ahead?", short: "Guess",
+    id: "guess", number: 8, title: "Guess ahead?", ideas: "speculative sampling, when it pays and when it hurts", short: "Guess",
     question: "Llama 3.1 70B on four H100 writes one token a sweep. A small model could guess the next ones. Every underlined number can be dragged.",
     handles: {
       ahead: { label: "Tokens that are guessed", stops: [1, 2, 3, 4, 6, 8, 12], at: 4, tone: "prompt", show: (n) => n === 1 ? "1 guess" : `${n} guesses` },

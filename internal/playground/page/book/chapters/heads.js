@@ -1,7 +1,7 @@
 // Fewer heads: what multi-head, grouped, multi-query and latent attention store for a token.
 "use strict";
 chapter({
-  id: "heads", number: 7, title: "Fewer heads?", short: "Heads",
+  id: "heads", number: 7, title: "Fewer heads?", ideas: "MHA, GQA, MQA, latent attention", short: "Heads",
   question: "Each model here stores keys and values in another way. Drag the model, the readers and the context.",
   handles: {
     model: { label: "Model", stops: ["llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite"], at: "llama-2-7b", tone: "kv", grip: "weights",

@@ -7,7 +7,7 @@
   const from = 9000, until = 12000;
 
   chapter({
-    id: "join", number: 4, title: "Who may join when?", short: "Join", lasts: 16,
+    id: "join", number: 4, title: "Who may join when?", ideas: "static and continuous batching, chunked prefill", short: "Join", lasts: 16,
     question: "Llama 3.1 8B on an H100. Each line is a request: it comes, waits, has its prompt read and its answer written.",
     picture: "Lanes: requests over three seconds, each waiting, with its prompt or with its answer",
     handles: {
@@ -70,6 +70,10 @@
       formula: "(50 + 100 + 150 + 300) / (4 * 300)", times: 100, unit: "%", says: "percent", within: 0.02, right: "Right: 600 of 4 × 300 rows of steps are work, {=600 / 1200 %}.",
       wrong: "The batch has 4 places for 300 steps. Add up the steps in which a place has something to write.",
       near: [["(50 + 100 + 150) / (4 * 300)", "The longest answer is work as well."], ["1 / 4", "That is the share of one place of four."]],
+    },
+    measured: {
+      text: "Orca's authors served GPT-3 with 175 billion parameters: 36.9 times the throughput of FasterTransformer, which lets nobody join a batch that runs, at the same latency.",
+      source: "Yu and others, Orca (2022), abstract", url: "https://www.usenix.org/conference/osdi22/presentation/yu",
     },
     paper: { title: "Yu and others, Orca (2022), and Agrawal and others, Sarathi-Serve (2024)", url: "https://www.usenix.org/conference/osdi22/presentation/yu" },
     command: (h) => `llmsim scenario playground ${settings(h).map((s) => `--set ${s}`).join(" ")}`,

@@ -37,7 +37,7 @@
   }
 
   chapter({
-    id: "keys", number: 5, title: "Where do the keys live?", short: "Keys",
+    id: "keys", number: 5, title: "Where do the keys live?", ideas: "the KV cache, PagedAttention, blocks", short: "Keys",
     question: "OPT-13B on an A100, in the experiment of the paper on vLLM: room for 15,728 tokens, and more requests than it can serve.",
     picture: "Four bars, one for each way of keeping: the shares of memory that hold tokens, wait for tokens, are never used, or are nobody's",
     handles: {

@@ -1,7 +1,7 @@
 // What happens to a prompt: all of its tokens at once, the two times a reader waits, and chunks for the sake of others.
 "use strict";
 chapter({
-  id: "prompt", number: 3, title: "What happens to a prompt?", short: "Prompt",
+  id: "prompt", number: 3, title: "What happens to a prompt?", ideas: "prefill, TTFT and TPOT, chunks", short: "Prompt",
   question: "An answer comes token by token. The prompt before it does not.",
   handles: {
     prompt: { label: "Length of the prompt", stops: [128, 256, 512, 1024, 2048, 4096, 8192], at: 1024, tone: "prompt", show: (n) => `${n.toLocaleString("en")} tokens` },

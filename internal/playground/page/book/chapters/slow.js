@@ -1,7 +1,7 @@
 // Why decoding is slow. A chapter to copy from: see book.js for what each field means.
 "use strict";
 chapter({
-  id: "slow", number: 2, title: "Why is decoding slow?", short: "Slow",
+  id: "slow", number: 2, title: "Why is decoding slow?", ideas: "decoding, memory bandwidth, batching, the roofline", short: "Slow",
   question: "Every underlined number can be dragged, here and in the picture. Or focus it and use the arrow keys.",
   handles: {
     model: { label: "Model", stops: ["llama-3.2-1b", "llama-3.2-3b", "llama-3.1-8b", "qwen3-14b", "qwen3-32b"], at: "llama-3.1-8b", tone: "weights", grip: "weights",
@@ -72,6 +72,10 @@ chapter({
     wrong: "Divide the bytes by the bytes a second: {=read B} / {=bandwidth B/s}, in milliseconds.",
     near: [["memory.weights / rate", "You count all {=memory.weights B} of weights; the table of embeddings is not read: {=read B}."],
       ["rate / read", "That is how many tokens come in a millisecond: turn the fraction over."], ["floor / 1000", "That is in seconds; the question is for milliseconds."]],
+  },
+  measured: {
+    text: "LMDeploy wrote 100 tokens a second of Llama 2 7B on an A100 for one reader, and 4,155 for 64 together: a step took 9 ms for one, and 12 ms for 64.",
+    source: "InternLM/lmdeploy 0.1.0a1, as in static_batch_a100_fp16.csv", url: "https://github.com/InternLM/lmdeploy",
   },
   paper: { title: "Williams, Waterman and Patterson, Roofline (2009)", url: "https://doi.org/10.1145/1498765.1498785" },
   command: (h) => `llmsim roofline ${h.model} h100-sxm --batch ${h.readers} --context ${h.context}`

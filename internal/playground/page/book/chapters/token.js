@@ -15,7 +15,7 @@
   // heeds draws the words, the query of one, the keys of all before it, and how much it heeds each.
   function heeds(canvas, look) {
     const pen = machine.pad(canvas), { of, em, c } = pen, i = toy.findIndex((t) => t.word === look.h.word), list = shares(i);
-    const each = pen.width / toy.length, x = (k) => (k + 0.5) * each, size = each < 5 * em ? 0.85 : 1.1, top = pen.height * 0.42, row = (k) => top + 1.9 * em + k * Math.min(1.9 * em, (pen.height - top - 2.4 * em) / 5);
+    const each = pen.width / toy.length, x = (k) => (k + 0.5) * each, size = each < 5 * em ? 0.85 : 1.1, top = pen.height * 0.42, row = (k) => top + 1.9 * em + k * Math.min(3 * em, (pen.height - top - 2.4 * em) / 5);
     list.forEach(({ share }, k) => {
       const peak = top - 2 * em - (i - k + 0.6) / toy.length * (top - 3 * em);
       c.strokeStyle = of.arithmetic;
@@ -41,10 +41,35 @@
     return { word: look.h.word, list };
   }
 
+  // rows draws what a token is to the model: a row of numbers, here six shades, after each layer that it has passed.
+  function rows(canvas, look) {
+    const pen = machine.pad(canvas), { of, em } = pen, count = look.get("kept.layers"), i = toy.findIndex((t) => t.word === look.h.word);
+    if (!count) return undefined;
+    const each = (pen.width - 5 * em) / toy.length, low = pen.height - 2.2 * em, high = (low - 2.4 * em) / count, front = look.still ? count : look.at * 1.3 * count;
+    pen.text("to the chances of the next token", 4.6 * em + (i + 0.5) * each, 1.1 * em, { colour: of.ink, bold: true, size: 1, align: i < 2 ? "left" : i > 3 ? "right" : "center" });
+    toy.forEach(({ word }, k) => {
+      const x = 4.6 * em + k * each, seen = k <= i;
+      pen.text(word, x + each / 2, pen.height - 0.6 * em, { colour: seen ? of.ink : of.soft, bold: k === i, size: each < 4.4 * em ? 0.85 : 1, align: "center" });
+      for (let layer = 0; seen && layer < count; layer++) for (let n = 0; n < 6; n++) {
+        const shade = 0.5 + 0.5 * Math.sin(k * 7 + n * 2.3 + layer * (0.2 + 0.07 * n)), now = Math.floor(front) === layer;
+        pen.box(x + each * (0.1 + n * 0.135), low - (layer + 1) * high, each * 0.12, Math.max(1, high * 0.8), now ? of.arithmetic : of.weights, layer > front ? 0.07 : now ? 1 : 0.15 + 0.8 * shade);
+      }
+    });
+    for (const layer of [1, count]) pen.text(`layer ${layer}`, 0, low - (layer - 0.5) * high + 0.35 * em, { size: 1 });
+    return { word: look.h.word, count };
+  }
+
+  // sums draws what the next token takes of each model, at this context.
+  const modelsOf = (look) => Object.keys(models).map((m) => { const l = look.with("model", m); return { name: models[m], on: m === look.h.model, parts: [["products with weights", l.value("flop.matmul"), "weights"], ["attention", l.value("flop.attention"), "kv"]] }; });
+  const sums = Object.assign((canvas, look) => {
+    const list = modelsOf(look);
+    return list.some((r) => r.parts.some(([, v]) => !Number.isFinite(v))) ? undefined : { sums: bars(canvas, "Sums for the next token", list, "FLOP") };
+  }, { asks: modelsOf });
+
   // triangle draws an answer as it grows: each row is a token more; filled is computed in it, hatched is kept from before.
   function triangle(canvas, look) {
     const pen = machine.pad(canvas), { of, em } = pen, rows = 10, cell = Math.min((pen.height - 4.4 * em) / rows, pen.width / (rows + 1)), anew = look.h.keeping === "anew";
-    pen.text(anew ? "Nothing kept: each token computes all before it again" : "Keys and values kept: each token computes only itself", 0, em, { colour: of.ink, bold: true, size: pen.width < 30 * em ? 0.8 : 1 });
+    pen.text(anew ? "Nothing kept: each token computes all again" : "Kept: each token computes only itself", 0, em, { colour: of.ink, bold: true, size: pen.width < 30 * em ? 0.8 : 1 });
     let computed = 0;
     for (let t = 0; t < rows; t++) for (let k = 0; k <= t; k++) {
       const x = k * cell, y = 1.8 * em + t * cell, now = anew || k === t;
@@ -55,7 +80,7 @@
   }
 
   chapter({
-    id: "token", number: 1, title: "What does one token cost?", short: "Token", picture: "Words, their keys and the query of one of them, with the shares of its attention",
+    id: "token", number: 1, title: "What does one token cost?", ideas: "attention: queries, keys, values; why a KV cache", short: "Token", picture: "Words and their rows of numbers, or the sums that the next token takes", lasts: 8, draw: sums,
     question: "A model writes one token at a time. What does it compute for each, and what does it keep?",
     handles: {
       word: { label: "The word that asks", stops: toy.map((t) => t.word), at: "it", tone: "weights", show: (w) => `“${w}”` },
@@ -71,24 +96,23 @@
       sums: "flop.matmul + flop.attention + flop.other", keptsums: "kept.flop.matmul + kept.flop.attention + kept.flop.other", anewsums: "anew.flop.matmul + anew.flop.attention + anew.flop.other",
       numbers: "kept.memory.kv_token / layers / 4", all: "kept.memory.kv_token * past", parameters: "kept.bytes.weights / 2",
     },
-    draw: heeds,
     steps: [
-      { title: "A token is a row of numbers", set: { model: "llama-3.1-8b", word: "it" },
+      { title: "A token is a row of numbers", set: { model: "llama-3.1-8b", word: "it" }, draw: rows,
         lead: "Text is cut into tokens, and a table turns each into a row of numbers. {model} sends that row through {=layers n} layers.",
         text: ["A token is a word or a piece of one; here each word is one. Every layer adds to the row: first what it takes from other tokens (attention), then what it works out alone (products with weights).",
           "From the row that leaves the last layer, the model computes a chance for every token it knows, and one of them is drawn. That is the next token."],
         board: [["{=layers n big} layers", "one after the other, for each token"]] },
-      { title: "Query, key, value", set: { model: "llama-3.1-8b", word: "it" },
+      { title: "Query, key, value", set: { model: "llama-3.1-8b", word: "it" }, draw: heeds,
         lead: "A layer makes three rows of each token's row: a query, which says what it looks for; a key, which says what it offers; and a value, which it passes on.",
         text: ["In the picture {word} asks. Its query meets the key of each word up to itself, and their product is a score. Queries and keys have two numbers there, made up for the picture; in {model}, keys have {=numbers n kv} in each layer, over all of its heads, and values as many.",
           "Words that come later are not asked: when the token was written, they were not there."],
         board: [["{=numbers n} + {=numbers n} = {=2 * numbers n big} numbers", "a key and a value, for a token in a layer"]] },
-      { title: "Attention is a weighted mean", set: { model: "llama-3.1-8b", word: "it", past: 1024 },
+      { title: "Attention is a weighted mean", set: { model: "llama-3.1-8b", word: "it", past: 1024 }, draw: heeds,
         lead: "The scores become shares that sum to one, and {word} receives the mean of the values, weighted by its shares.",
         text: ["Change the word, and see whom it heeds. The shares are computed as you drag: each is e to the power of its score, divided by the sum of these.",
           "With {past} before it, a token of {model} has that many scores in each head of each layer, and its own: {=kept.flop.attention FLOP arithmetic} of attention for one token. Twice the tokens, about twice the sums."],
         board: [["{=kept.flop.attention FLOP big}", "of attention, for a token after {=past n}"]] },
-      { title: "Most sums are products with weights", set: { model: "llama-3.1-8b", past: 1024, keeping: "kept" }, draw: triangle,
+      { title: "Most sums are products with weights", set: { model: "llama-3.1-8b", past: 1024, keeping: "kept" },
         lead: "Besides, each of the {=parameters billion weights} parameters that a token passes is used for one multiplication and one addition.",
         text: ["For {model} that is {=kept.flop.matmul FLOP}, {=kept.flop.matmul / keptsums %} of the sums of a token that comes after {past}. {if kept.flop.attention > 0.3 * kept.flop.matmul: So long a context makes attention a large part.; elif kept.flop.attention > 0.03 * kept.flop.matmul: Attention is a small part, and grows with the context.; else: Attention hardly counts for so short a context.}",
           "Every parameter has to come out of memory for that. How long this takes is the next chapter."],

@@ -24,7 +24,7 @@
   }, { asks: stepRows });
 
   chapter({
-    id: "training", number: 16, title: "What does training cost?", short: "Training", draw: kept,
+    id: "training", number: 16, title: "What does training cost?", ideas: "memory, parallel training, days and dollars", short: "Training", draw: kept,
     question: "All chapters before asked what a finished model costs to use. This one asks what it cost to make.",
     picture: "Bars: the memory of each GPU or the time of a step, by part, for some numbers of GPUs",
     handles: {

@@ -25,7 +25,7 @@
     line("fast", of.weights, []);
     const here = rows.find((r) => r.n === look.h.readers), ends = rows.at(-1), apart = ends.slow > ends.fast ? 1 : -1;
     pen.text(look.show("processor"), x(256), y(ends.slow) - (apart > 0 ? 0.7 : -1.5) * em, { colour: of.kv, bold: true, size: 1, align: "right", halo: true });
-    pen.text("an H100", x(256), y(ends.fast) + (apart > 0 ? 1.5 : -0.7) * em, { colour: of.weights, bold: true, size: 1, align: "right", halo: true });
+    pen.text("an H100", x(256), y(ends.fast) - 0.9 * em, { colour: of.weights, bold: true, size: 1, align: "right", halo: true });
     for (const [key, colour] of [["slow", of.kv], ["fast", of.weights]]) {
       pen.c.fillStyle = colour;
       pen.c.beginPath();
@@ -37,7 +37,7 @@
 
   const dollars = (x) => sentences.write(x, "$");
   chapter({
-    id: "where", number: 13, title: "A CPU for one, a GPU for many", short: "Where", picture: "Curves: dollars for a million tokens against readers, on a processor and on a GPU",
+    id: "where", number: 13, title: "A CPU for one, a GPU for many", ideas: "dollars a million tokens, on a processor and on a GPU", short: "Where", picture: "Curves: dollars for a million tokens against readers, on a processor and on a GPU",
     question: "A desktop costs cents an hour, a GPU dollars. Which one writes the cheaper token?",
     handles: {
       model: { label: "Model", stops: Object.keys(models), at: "llama-3.1-8b", tone: "weights", grip: "weights", show: (m) => models[m] },
