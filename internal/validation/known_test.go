@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -131,6 +132,35 @@ func TestRangesHoldRowsLeftOut(t *testing.T) {
 				t.Errorf("%s of class %q: the score is %.2f times that of the best single width, "+
 					"want %.2f at most", metric, class, got, score)
 			}
+		}
+	}
+}
+
+// Ranges have no width of their own for a host that nobody measured: those of small models, whose
+// steps wait for it, hold fewer unmeasured servers than those of others. docs/validation.md says
+// how many.
+func TestUnknownHostsAreNotInTheWidth(t *testing.T) {
+	known, err := models.Load()
+	testkit.OK(t, err)
+	list := measuredReport(t).Judged()
+	inside := func(metric string, small bool) float64 {
+		return accuracy.Inside(list, func(s *accuracy.Sample) bool {
+			if s.Class != evidence.Other || s.Quantity != metric {
+				return false
+			}
+			m, err := known.Lookup(s.Key.Model)
+			return err == nil &&
+				(float64(m.ActiveParameters().Total()) < 2e9*float64(s.Key.Tensor)) == small
+		})
+	}
+	said := fmt.Sprintf("%.0f of 100 of their servers in TPOT and %.0f in TTFT",
+		100*inside(evidence.TPOT, true), 100*inside(evidence.TTFT, true))
+	if !strings.Contains(string(testkit.Read(t, "../../docs/validation.md")), said) {
+		t.Errorf("docs/validation.md does not say that ranges hold %s", said)
+	}
+	for _, metric := range []string{evidence.TPOT, evidence.TTFT} {
+		if share := inside(metric, false); share < 0.75 {
+			t.Errorf("%s of larger models: ranges hold %.2f", metric, share)
 		}
 	}
 }

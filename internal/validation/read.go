@@ -210,11 +210,11 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 // paced predicts the figures of requests that arrive at a rate again, with steps as fast and as
 // slow as in one case of ten each: near capacity, latencies grow by many times as much.
 func paced(ctx context.Context, e experiment, list []accuracy.Comparison) error {
-	key := keyOf(e)
-	if at, is := e.(interface{ open() bool }); !is || !at.open() || key.Engine == "" {
+	if at, is := e.(interface{ open() bool }); !is || !at.open() || len(list) == 0 ||
+		list[0].Key.Engine == "" {
 		return nil
 	}
-	spread := evidence.Of(key, true).Spread
+	spread := evidence.Of(list[0].Key, true).Spread
 	fast, slow := spread.Range()
 	for _, pace := range []struct {
 		factor float64

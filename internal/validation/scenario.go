@@ -196,13 +196,16 @@ func (d *deployment) serve(ctx context.Context, p *accuracy.Physics, load []sim.
 
 // key returns what is known of the server's accuracy by: the zero value for kernels measured
 // without an engine, for a server that cannot be, and for servers apart.
-func (d *deployment) key() (key servers.Key) {
-	made, err := d.made()
-	if err != nil || d.Engine.Preset == "" || d.apart != nil {
+func (d *deployment) key() servers.Key { return d.keyBy(d.made) }
+
+func (d *deployment) keyBy(made func() (*served, error)) (key servers.Key) {
+	if d.Engine.Preset == "" || d.apart != nil {
 		return key
 	}
-	if server, err := made.server(&accuracy.Physics{}); err == nil {
-		key, _ = server.Key()
+	if s, err := made(); err == nil {
+		if server, err := s.server(&accuracy.Physics{}); err == nil {
+			key, _ = server.Key()
+		}
 	}
 	return key
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -216,6 +217,9 @@ func (t *trial) served() (*served, error) {
 	t.once.Do(func() { t.made, t.failed = t.deployment.made() })
 	return t.made, t.failed
 }
+
+// key is the deployment's, of the scenario that is ready.
+func (t *trial) key() servers.Key { return t.keyBy(t.served) }
 
 // clock returns what predicts the steps of the row's server.
 func (t *trial) clock(p *accuracy.Physics) (*steptime.Clock, error) {
