@@ -251,6 +251,30 @@ spec: {containers: [{name: c, image: x/vllm, command: [python, -m,
 ---
 kind: InferenceService
 spec: {predictor: {model: {runtime: r, args: [-tp, "4"], storageUri: "hf://Qwen/Qwen3-32B"}}}`,
+		"KServe, bases": `kind: LLMInferenceServiceConfig
+metadata: {name: a}
+spec: {model: {uri: "hf://Qwen/Qwen3-32B"}, parallelism: {tensor: 2}}
+---
+kind: LLMInferenceServiceConfig
+metadata: {name: b}
+spec: {template: {containers: [{name: main, command: [vllm, serve, /mnt/models], args: [-tp, "4",
+  --max-model-len=8192]}]}}
+---
+kind: LLMInferenceService
+spec: {baseRefs: [{name: a}, {name: b}], parallelism: {tensor: 4}}`,
+		"KServe, OCI": `kind: InferenceService
+spec: {predictor: {model: {modelFormat: {name: vLLM}, args: [-tp=4, --max-model-len=8192],
+  storageUri: "oci://quay.io/x/modelcar-catalog:qwen3-32b"}}}`,
+		"a variable of a ConfigMap": `kind: ConfigMap
+metadata: {name: c}
+data: {size: "4"}
+---
+kind: Pod
+spec: {containers: [{command: [vllm, serve, Qwen/Qwen3-32B, -tp, $(TP), --max-model-len=8192],
+  env: [{name: TP, valueFrom: {configMapKeyRef: {name: c, key: size}}}]}]}`,
+		"dstack": `type: service
+env: [HF_TOKEN, MODEL=Qwen/Qwen3-32B]
+commands: [pip install vllm, "vllm serve $MODEL -tp 4 --max-model-len 8192"]`,
 		"a file for --config": "model: Qwen/Qwen3-32B\ntensor-parallel-size: 4\n" +
 			"max_model_len: 8192",
 		"SkyPilot": `envs: {NAME: Qwen/Qwen3-32B}
@@ -264,8 +288,80 @@ vllm serve "${MODEL:-Qwen/Qwen3-32B}" "${ARGS[@]}"`,
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !slices.Equal(r.Settings, want.Settings) {
+		settings := slices.Clone(r.Settings)
+		for i := range settings {
+			settings[i] = strings.Replace(settings[i], "=qwen3-32b", "=Qwen/Qwen3-32B", 1)
+		}
+		if !slices.Equal(settings, want.Settings) {
 			t.Errorf("%s: %v, want %v", name, r.Settings, want.Settings)
+		}
+	}
+}
+
+// What operators make of fields beside a container is read: drafters, stores in host memory, other
+// engines, pools of LMCache, and accelerators.
+func TestFieldsOfOperatorsAreRead(t *testing.T) {
+	for text, want := range map[string]string{
+		`kind: LLMInferenceService
+spec: {model: {uri: "hf://Qwen/Qwen3-32B"}, kvCacheOffloading: {mode: cpu, cpu: {size: 10Gi}},
+  speculator: {model: {uri: "hf://Qwen/Qwen3-0.6B"}, config: {method: draft_model,
+    num_speculative_tokens: "3"}}, template: {containers: [{name: main, env: [{name:
+    VLLM_ADDITIONAL_ARGS, value: "--model-loader-extra-config '{\"a\": true, \"b\": 9}'"}]}]}}`: "" +
+			"memory.cpu=10GiB memory.policy=vllm-offload model=Qwen/Qwen3-32B " +
+			"speculation.draft=Qwen/Qwen3-0.6B speculation.method=draft-model speculation.tokens=3",
+		`kind: Model
+spec: {url: "hf://Qwen/Qwen3-8B", engine: SGLang, resourceProfile: "nvidia-gpu-l4:2",
+  args: [--tp=2]}`: "batching.policy=sglang engine.preset=sglang hardware=l4 " +
+			"model=Qwen/Qwen3-8B parallelism.tensor=2",
+		`kind: Model
+spec: {url: "hf://Qwen/Qwen3-8B", engine: LlamaCpp}`: "engine.preset=llama.cpp " +
+			"model=Qwen/Qwen3-8B",
+		`servingEngineSpec: {modelSpec: [
+  {name: a, modelURL: Qwen/Qwen3-8B, lmcacheConfig: {enabled: true, kvRole: kv_producer}},
+  {name: b, modelURL: Qwen/Qwen3-8B, lmcacheConfig: {enabled: true, kvRole: kv_consumer}}]}`: "" +
+			"fleet.pools=[{role: prefill, replicas: 1}, {role: decode, replicas: 1}] " +
+			"model=Qwen/Qwen3-8B",
+		`LLMConfig(server_cls=SGLangServer, model_loading_config=dict(model_id="Qwen/Qwen3-8B"),
+  engine_kwargs=dict(tp_size=2 * 2), placement_group_config=dict(b=[{"GPU": 1}] * 4))`: "" +
+			"batching.policy=sglang engine.preset=sglang model=Qwen/Qwen3-8B parallelism.tensor=4",
+		`kind: Pod
+spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {
+  nodeSelectorTerms: [{matchExpressions: [{key: nvidia.com/gpu.product, operator: In,
+  values: [NVIDIA-B200]}]}]}}}, containers: [{command: [vllm, serve, Qwen/Qwen3-8B]}]}`: "" +
+			"hardware=b200-sxm model=Qwen/Qwen3-8B",
+	} {
+		r, err := launch.Read(text, "speculation.acceptance=0.7")
+		if err != nil || strings.Join(r.Settings, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", text, r, err, want)
+		}
+	}
+}
+
+// What ranks of contexts under LMDeploy add to the cache is said: they share what copies of heads
+// would take, of which Qwen3-235B-A22B has four, and 8 accelerators two copies each.
+func TestSharesOfHeadsAreSaid(t *testing.T) {
+	for words, want := range map[string]string{
+		"Qwen/Qwen3-235B-A22B --tp 8 --cp 2":           "has 2 times as many tokens",
+		"Qwen/Qwen3-235B-A22B --tp 8 --attn-cp-size 4": "has 2 times as many tokens",
+		"Qwen/Qwen3-235B-A22B --tp 4 --cp 2":           "is as large",
+		"Qwen/Qwen3-235B-A22B --tp 8":                  "",
+	} {
+		r, err := launch.Read("lmdeploy serve api_server " + words)
+		if err != nil || !strings.Contains(strings.Join(r.Notes, "\n"), want) ||
+			want == "" && len(r.Notes) > 0 {
+			t.Errorf("%s: %v, %v, want %q", words, r, err, want)
+		}
+	}
+}
+
+// A command that starts some of the data-parallel ranks of a replica is not another replica.
+func TestRanksOfOneReplicaAreOne(t *testing.T) {
+	const command = "vllm serve Qwen/Qwen3-30B-A3B --data-parallel-size 2 "
+	for _, rank := range []string{"--data-parallel-rank", "-dpr", "--data-parallel-start-rank"} {
+		r, err := launch.Read("CUDA_VISIBLE_DEVICES=0 " + command + rank + " 0\n" +
+			"CUDA_VISIBLE_DEVICES=1 " + command + rank + " 1 --port 8001")
+		if err != nil || slices.Contains(r.Settings, "replicas=2") {
+			t.Errorf("%s: %v, %v", rank, r, err)
 		}
 	}
 }

@@ -89,7 +89,8 @@ func disaggregated(name string, file files) (config trtllmServers) {
 func heads(found []started) []started {
 	var list []started
 	for _, s := range found {
-		ranks := valuesOf(s.words, "--node-rank", "--node_rank")
+		ranks := valuesOf(s.words, "--node-rank", "--node_rank", "--data-parallel-rank", "-dpn",
+			"--data-parallel-start-rank", "-dpr")
 		part := len(ranks) > 0 && ranks[0] != "0" && !strings.Contains(ranks[0], "$") &&
 			commands.Closed(ranks[0]) == nil
 		for _, word := range s.words {

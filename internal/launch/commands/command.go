@@ -1,5 +1,7 @@
 package commands
 
+import "strconv"
+
 // Command is a simple command, with what stands around it.
 type Command struct {
 	Words []string
@@ -68,10 +70,22 @@ func (p Place) within(object map[string]any) Place {
 	if object["kind"] == "StatefulSet" {
 		p.OfPods = true
 	}
+	terms, _ := At(object, "affinity", "nodeAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").([]any)
 	for _, label := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name",
-		"cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type"} {
+		"cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
+		"node.kubernetes.io/instance-type"} {
 		if product, ok := At(object, "nodeSelector", label).(string); ok {
 			p.Product = product
+		}
+		for _, term := range terms {
+			list, _ := At(term, "matchExpressions").([]any)
+			for _, item := range list {
+				values := stringsOf(At(item, "values"))
+				if At(item, "key") == label && At(item, "operator") == "In" && len(values) == 1 {
+					p.Product = values[0]
+				}
+			}
 		}
 	}
 	if object["containers"] != nil {
@@ -122,6 +136,26 @@ func At(value any, path ...string) any {
 		value = object[key]
 	}
 	return value
+}
+
+// stringsOf returns a list of words, nil for anything else.
+func stringsOf(value any) []string {
+	items, ok := value.([]any)
+	if !ok {
+		return nil
+	}
+	words := make([]string, 0, len(items))
+	for _, item := range items {
+		switch item := item.(type) {
+		case string:
+			words = append(words, item)
+		case int: // which Kubernetes asks to be quoted
+			words = append(words, strconv.Itoa(item))
+		default:
+			return nil
+		}
+	}
+	return words
 }
 
 // Phase returns a role that is one of the two phases, and nothing for another.

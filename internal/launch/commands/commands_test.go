@@ -168,7 +168,8 @@ func TestWordsThatNeedAShellAreNamed(t *testing.T) {
 		"engine\nengine $X":                               "2",
 		"A=$(date)\n\nengine $A":                          "1",
 		"A=1\nA=2\nengine $A":                             "2",
-		"A=1\nA+=2\nengine $A":                            "2",
+		"A=1\nfor B in 1; do A+=2; done\nengine \"$A\"":   "2",
+		"A=1\nA+=2\nengine $A":                            "",
 		"A='b c'\nengine x$A":                             "2",
 		"A=1\nengine ${A:-2}":                             "",
 		"engine ${A:-$B}":                                 "1",
@@ -200,6 +201,35 @@ func TestWordsThatNeedAShellAreNamed(t *testing.T) {
 			!strings.Contains(err.Error(), "line "+line) {
 			t.Errorf("%s: %v in %q, want line %q", script, err, words, line)
 		}
+	}
+}
+
+// A condition on what is known is decided: what the script sets then is set as if the part that
+// does not run were not there. One on what is not known is not.
+func TestKnownConditionsAreDecided(t *testing.T) {
+	for script, want := range map[string]string{
+		`A=4; if [[ "$A" == 4 ]]; then B=1; else B=2; fi`:                  "1",
+		`A=4; if [ "$A" != 4 ]; then B=1; else B=2; fi`:                    "2",
+		`A=4; if [[ $A -gt 4 ]]; then B=1; elif (( A > 3 )); then B=2; fi`: "2",
+		`A=; B=1; [ -n "$A" ] && B=2`:                                      "1",
+		`A=x; B=1; [ -z "$A" ] || B+=2`:                                    "12",
+		`A=x; [[ -n $A && ! $A == y* ]] && B=3`:                            "3",
+		`A=fp8; case $A in bf16) B=1 ;; fp*) B=2 ;; *) B=3 ;; esac`:        "2",
+		`A=(1); A+=(2 3); B="${#A[@]}"; B=1`:                               "",
+		`if [[ "$C" == 4 ]]; then B=1; else B=2; fi`:                       "",
+		`if test -f /tmp; then B=1; else B=2; fi`:                          "",
+		`case ${1:-a} in a) B=1 ;; *) B=2 ;; esac`:                         "",
+		`B=1; [ -n "$C" ] && B+=2`:                                         "",
+	} {
+		words := enginesIn(t, script+"\nengine \"$B\"")[0].Words
+		if err := Closed(words[1]); want == "" && err == nil || want != "" &&
+			words[1] != want {
+			t.Errorf("%s: %q, %v, want %q", script, words, err, want)
+		}
+	}
+	words := enginesIn(t, "A=(1 2)\nA+=(3)\n[ -n \"$C\" ] && A+=(4)\nengine \"${A[@]}\"")[0].Words
+	if len(words) != 5 || words[3] != "3" || Closed(words[4]) == nil {
+		t.Errorf("an array of 3 words and one that may be there is %q", words)
 	}
 }
 

@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,8 +67,7 @@ func (m *manifest) configuration(model string, options map[string]any, around Pl
 		switch strings.ReplaceAll(name, "_", "-") {
 		case "tensor-parallel-size", "max-model-len", "gpu-memory-utilization", "max-num-seqs",
 			"max-num-batched-tokens", "served-model-name":
-			m.add(Command{Words: append([]string{"vllm", "serve", model},
-				allFlags(options, true, "model")...), Place: around})
+			m.engine("vllm", model, options, around)
 			return
 		}
 	}
@@ -80,9 +81,9 @@ func modelOf(address any) string {
 		return text
 	}
 	name, _, _ = strings.Cut(name, "?")
-	if before, tag, tagged := strings.Cut(Base(name), ":"); scheme == "oci" {
-		if name = before; tagged { // a catalogue has models as tags
-			name = tag
+	if before, tag, _ := strings.Cut(Base(name), ":"); scheme == "oci" {
+		if name = strings.TrimPrefix(before, "modelcar-"); name == "catalog" {
+			name = tag // it has models as tags
 		}
 	}
 	if scheme == "pvc" || scheme == "s3" || scheme == "gs" || scheme == "file" {
@@ -149,14 +150,18 @@ func allFlags(options map[string]any, negate bool, without ...string) (words []s
 	return words
 }
 
-// additional are the words that the variables of a container add to vLLM's command.
+// additional are the words that the variables of a container add to vLLM's command, as the shell
+// that runs it takes them.
 func additional(m *manifest, container any) []string {
 	list, _ := At(container, "env").([]any)
-	return strings.Fields(strings.ReplaceAll(
-		m.environment(list).values["VLLM_ADDITIONAL_ARGS"], "'", ""))
+	text := m.environment(list).values["VLLM_ADDITIONAL_ARGS"]
+	if words := stringsOf(m.wordsOf("vllm " + text)); len(words) > 0 && words[0] == "vllm" {
+		return words[1:]
+	}
+	return strings.Fields(strings.ReplaceAll(text, "'", ""))
 }
 
-// main returns the container that runs the engine.
+// mainContainer returns the container that runs the engine.
 func mainContainer(template any) map[string]any {
 	list, _ := At(template, "containers").([]any)
 	for _, item := range list {
@@ -179,10 +184,14 @@ func (m *manifest) inferenceService(spec map[string]any, around Place) {
 	if m.nameless(name, "LLMInferenceService", around) {
 		return
 	}
+	shared := m.drafted(spec)
 	workload := func(spec map[string]any, role string) {
 		container := mainContainer(spec["template"])
-		if container["command"] != nil {
-			return // which is read as any container's
+		if container["command"] != nil { // which is read as any container's
+			for _, key := range []string{"command", "args"} {
+				container[key] = mounted(container[key], name)
+			}
+			return
 		}
 		words := append([]string{"vllm", "serve", name}, flags(spec["parallelism"],
 			flag{"tensor", "--tensor-parallel-size"}, flag{"pipeline", "--pipeline-parallel-size"},
@@ -190,7 +199,7 @@ func (m *manifest) inferenceService(spec map[string]any, around Place) {
 		if At(spec, "parallelism", "expert") == true {
 			words = append(words, "--enable-expert-parallel")
 		}
-		words = append(words, stringsOf(container["args"])...)
+		words = slices.Concat(words, shared, stringsOf(container["args"]))
 		place := around.within(spec)
 		place.Role = role
 		m.add(Command{Words: append(words, additional(m, container)...), Place: place})
@@ -202,6 +211,50 @@ func (m *manifest) inferenceService(spec map[string]any, around Place) {
 	}
 	workload(prefill, "prefill")
 	workload(spec, "decode")
+}
+
+// mounted returns the words of a command with the name of the model in place of the folder in which
+// KServe puts it.
+func mounted(words any, name string) any {
+	list, _ := words.([]any)
+	for i, word := range list {
+		if text, ok := word.(string); ok {
+			list[i] = strings.ReplaceAll(text, "/mnt/models", name)
+		}
+	}
+	return words
+}
+
+// drafted returns the words that the drafter of an LLMInferenceService and its store for KV caches
+// in host memory add to the commands of its pools.
+func (m *manifest) drafted(spec map[string]any) (words []string) {
+	if config, ok := At(spec, "speculator", "config").(map[string]any); ok {
+		config = maps.Clone(config)
+		if address := At(spec, "speculator", "model", "uri"); address != nil {
+			config["model"] = modelOf(address)
+		}
+		for name, value := range config { // numbers are texts there
+			if n, err := strconv.Atoi(fmt.Sprint(value)); err == nil {
+				config[name] = n
+			}
+		}
+		words = flagOf("--speculative-config", config)
+	}
+	store := spec["kvCacheOffloading"]
+	if store == nil {
+		return words
+	}
+	text, _ := At(store, "cpu", "size").(string)
+	size, err := strconv.ParseFloat(strings.TrimRight(text, "TGMi"), 64)
+	units := map[string]float64{"Ti": 1 << 10, "Gi": 1, "Mi": 1.0 / (1 << 10)}
+	unit, known := units[strings.TrimLeft(text, "0123456789.")]
+	if err != nil || !known || At(store, "mode") != "cpu" {
+		m.skipped = append(m.skipped, "kvCacheOffloading was left out: its size in host memory is "+
+			"memory.cpu, with memory.policy vllm-offload; other stores are memory.disk and "+
+			"memory.pool")
+		return words
+	}
+	return append(words, "--kv-offloading-size", fmt.Sprint(size*unit))
 }
 
 // nameless reports whether an object names no model, and notes that it is not read.
@@ -265,13 +318,20 @@ func (m *manifest) kubeAI(spec map[string]any, around Place) {
 	if n, ok := spec["minReplicas"].(int); ok && n > 0 && place.Replicas == 0 {
 		place.Replicas = min(n, MostReplicas)
 	}
-	if engine != "VLLM" && engine != "" {
+	// Profiles are named like nvidia-gpu-l4:2 (charts/kubeai/values.yaml).
+	profile, _ := spec["resourceProfile"].(string)
+	if _, product, named := strings.Cut(profile, "-gpu-"); named {
+		place.Product, _, _ = strings.Cut(product, ":")
+	}
+	start, known := map[string][]string{"": {"vllm", "serve"}, "VLLM": {"vllm", "serve"},
+		"SGLang": {"sglang", "serve", "--model-path"}, "LlamaCpp": {"llama-server", "-m"}}[engine]
+	if !known {
 		m.skipped = append(m.skipped, fmt.Sprintf("the engine %s of the model %s is not read; "+
-			"KubeAI's VLLM is", engine, name))
+			"KubeAI's VLLM, SGLang and LlamaCpp are", engine, name))
 		return
 	}
-	words := append([]string{"vllm", "serve", name}, stringsOf(spec["args"])...)
-	m.add(Command{Words: words, Place: place})
+	m.add(Command{Words: slices.Concat(start, []string{name}, stringsOf(spec["args"])),
+		Place: place})
 }
 
 // productionStack adds the command of a model in the values of vLLM's production-stack
@@ -287,8 +347,9 @@ func (m *manifest) productionStack(model map[string]any, around Place) {
 		flag{"maxNumSeqs", "--max-num-seqs"},
 		flag{"gpuMemoryUtilization", "--gpu-memory-utilization"})...)
 	if At(model, "lmcacheConfig", "enabled") == true {
-		words = append(words, "--kv-transfer-config",
-			`{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}`)
+		role, _ := At(model, "lmcacheConfig", "kvRole").(string)
+		words = append(words, "--kv-transfer-config", fmt.Sprintf(
+			`{"kv_connector":"LMCacheConnectorV1","kv_role":%q}`, cmp.Or(role, "kv_both")))
 	}
 	words = append(words, stringsOf(At(model, "vllmConfig", "extraArgs"))...)
 	place := around
@@ -352,28 +413,40 @@ func (m *manifest) recipe(document, backend map[string]any, around Place) {
 		place.Image, _ = At(document, "model", "container").(string)
 		place.Precision, _ = At(document, "model", "precision").(string)
 		place.Product, _ = At(document, "resources", "gpu_type").(string)
-		var words []string
 		name, _ := At(document, "model", "path").(string)
 		if strings.HasPrefix(name, "dsr1") { // as recipes abbreviate it
 			name = "deepseek-ai/DeepSeek-R1"
 		}
-		switch engine {
-		case "trtllm":
-			m.engineFile("trtllm-serve", name, options, place)
-			continue
-		case "vllm":
-			words = append([]string{"vllm", "serve", servedName(options, name)},
-				allFlags(options, true, "model", "served-model-name")...)
-		case "sglang":
-			words = append([]string{"sglang", "serve", "--model-path", servedName(options, name)},
-				allFlags(options, false, "model-path", "served-model-name")...)
-		default:
+		if engine != "trtllm" {
+			name = servedName(options, name)
+		}
+		if !m.engine(engine, name, options, place) {
 			m.skipped = append(m.skipped, fmt.Sprintf("the engine %s of the recipe is not known",
 				engine))
 			return
 		}
-		m.add(Command{Words: words, Place: place})
 	}
+}
+
+// engine adds the command of an engine with options by their names, and reports whether the engine
+// is known.
+func (m *manifest) engine(engine, name string, options map[string]any, around Place) bool {
+	without := []string{"model", "model-path", "model_path", "served-model-name", "task", "runner"}
+	var words []string
+	switch engine {
+	case "trtllm":
+		m.engineFile("trtllm-serve", name, options, around)
+		return true
+	case "vllm":
+		words = append([]string{"vllm", "serve", name}, allFlags(options, true, without...)...)
+	case "sglang":
+		words = append([]string{"sglang", "serve", "--model-path", name},
+			allFlags(options, false, without...)...)
+	default:
+		return false
+	}
+	m.add(Command{Words: words, Place: around})
+	return true
 }
 
 // engineFile adds a command of TensorRT-LLM whose options stand in a file.
@@ -417,6 +490,9 @@ func (m *manifest) rayConfig(config map[string]any, around Place) {
 	if kind, ok := config["accelerator_type"].(string); ok {
 		place.Product = kind
 	}
-	words := append([]string{"vllm", "serve", name}, allFlags(options, true, "model")...)
-	m.add(Command{Words: words, Place: place})
+	engine := "vllm"
+	if strings.Contains(fmt.Sprint(config["server_cls"]), "SGLang") {
+		engine = "sglang"
+	}
+	m.engine(engine, name, options, place)
 }

@@ -16,6 +16,8 @@ type manifest struct {
 	scalers map[string]map[string]any
 	// runtimes are the containers of KServe's runtimes that InferenceServices name.
 	runtimes map[string]map[string]any
+	// bases are the configurations that LLMInferenceServices build on.
+	bases map[string]map[string]any
 	// set are the variables that all containers have.
 	set variables
 	// starts reports whether a command starts an engine.
@@ -31,8 +33,8 @@ type manifest struct {
 func readContainers(documents []map[string]any, given map[string]string,
 	starts func([]string) bool) *manifest {
 	m := &manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
-		runtimes: map[string]map[string]any{},
-		set:      newVariables(given), starts: starts}
+		runtimes: map[string]map[string]any{}, bases: map[string]map[string]any{},
+		set: newVariables(given), starts: starts}
 	serves := slices.ContainsFunc(documents, func(document map[string]any) bool {
 		return document["kind"] == "InferenceService"
 	})
@@ -41,6 +43,10 @@ func readContainers(documents []map[string]any, given map[string]string,
 		case "ServingRuntime", "ClusterServingRuntime":
 			if name, ok := At(document, "metadata", "name").(string); ok && serves {
 				m.runtimes[name] = mainContainer(document["spec"])
+			}
+		case "LLMInferenceServiceConfig":
+			if name, ok := At(document, "metadata", "name").(string); ok {
+				m.bases[name], _ = document["spec"].(map[string]any)
 			}
 		case "ConfigMap":
 			if name, ok := At(document, "metadata", "name").(string); ok {
@@ -56,6 +62,10 @@ func readContainers(documents []map[string]any, given map[string]string,
 		if m.runtimes[name] != nil && document["kind"] != "InferenceService" {
 			continue // which starts what an InferenceService gives it
 		}
+		if document["kind"] == "LLMInferenceServiceConfig" && len(documents) > len(m.bases) {
+			continue // which starts what an LLMInferenceService makes of it
+		}
+		document = m.based(document)
 		around := Place{Name: name, Scaler: m.scalers[name]}
 		configs := m.named(document, nil)
 		if len(configs) == 0 { // an excerpt without its volumes
@@ -68,6 +78,38 @@ func readContainers(documents []map[string]any, given map[string]string,
 		m.collect(document, around)
 	}
 	return m
+}
+
+// based returns an LLMInferenceService with what it takes from the configurations that it names, in
+// their order, and any other document as it is.
+func (m *manifest) based(document map[string]any) map[string]any {
+	references, _ := At(document, "spec", "baseRefs").([]any)
+	if document["kind"] != "LLMInferenceService" || len(references) == 0 {
+		return document
+	}
+	spec := map[string]any{}
+	for _, reference := range references[:min(len(references), mostDocuments)] {
+		name, _ := At(reference, "name").(string)
+		merge(spec, m.bases[name])
+	}
+	own, _ := document["spec"].(map[string]any)
+	merge(spec, own)
+	document = maps.Clone(document)
+	document["spec"] = spec
+	return document
+}
+
+// merge puts the values of a mapping into another one, mappings into mappings.
+func merge(into, from map[string]any) {
+	for name, value := range from {
+		inner, both := into[name].(map[string]any)
+		if more, ok := value.(map[string]any); ok && both {
+			inner = maps.Clone(inner)
+			merge(inner, more)
+			value = inner
+		}
+		into[name] = value
+	}
 }
 
 // Texts returns the values of a mapping that are text.
@@ -154,6 +196,9 @@ func (m *manifest) container(container map[string]any, around Place) {
 			words = append([]string{"sh", "-c", line, "sh"}, stringsOf(container["args"])...)
 		}
 	}
+	if lines := stringsOf(container["commands"]); len(words) == 0 && len(lines) > 0 { // of dstack
+		words = []string{"sh", "-c", strings.Join(lines, "\n")}
+	}
 	image, _ := container["image"].(string)
 	if name, ok := At(container, "image", "repository").(string); ok && (len(words) > 0 ||
 		strings.Contains(name, "/nim/")) { // of charts, and of NIM's operator
@@ -218,7 +263,17 @@ func (m *manifest) environment(value any) variables {
 	for _, item := range items {
 		variable, _ := item.(map[string]any)
 		name, named := variable["name"].(string)
-		if text, ok := variable["value"].(string); ok && named && !set.given[name] {
+		text, ok := variable["value"].(string)
+		if from := At(variable, "valueFrom", "configMapKeyRef"); from != nil {
+			config, _ := At(from, "name").(string)
+			key, _ := At(from, "key").(string)
+			text, ok = m.configs[config][key]
+		}
+		if pair, is := item.(string); is { // of dstack
+			name, text, ok = strings.Cut(pair, "=")
+			named = ok
+		}
+		if ok && named && !set.given[name] {
 			set.values[name] = text
 		}
 	}
@@ -253,30 +308,11 @@ func (v variables) expand(words []string) []string {
 	return words
 }
 
-// stringsOf returns a list of words, nil for anything else.
-func stringsOf(value any) []string {
-	items, ok := value.([]any)
-	if !ok {
-		return nil
-	}
-	words := make([]string, 0, len(items))
-	for _, item := range items {
-		switch item := item.(type) {
-		case string:
-			words = append(words, item)
-		case int: // which Kubernetes asks to be quoted
-			words = append(words, strconv.Itoa(item))
-		default:
-			return nil
-		}
-	}
-	return words
-}
-
 // Entered returns the command of a container with certain arguments. Images of engines start a
 // program with the arguments that do not name one.
 func Entered(image string, words []string) []string {
 	named := len(words) > 0 && !strings.HasPrefix(words[0], "-") &&
+		!strings.HasPrefix(words[0], "$(") &&
 		(!strings.Contains(words[0], "/") || strings.HasPrefix(words[0], "/"))
 	if named {
 		return words

@@ -86,14 +86,18 @@ func reopened(text string) string {
 // IsName reports whether a text can name a variable of a shell.
 func IsName(text string) bool { return syntax.ValidName(text) }
 
-// unnamed returns a word with marks for the variables without a value.
+// unnamed returns a word with marks for the variables without a value, ${NAME}, or $(NAME) as
+// Kubernetes has it.
 func unnamed(word string) string {
-	for {
-		before, rest, found := strings.Cut(word, "${")
-		name, after, ended := strings.Cut(rest, "}")
-		if !found || !ended || !IsName(name) {
-			return word
+	for _, form := range [][2]string{{"${", "}"}, {"$(", ")"}} {
+		for {
+			before, rest, found := strings.Cut(word, form[0])
+			name, after, ended := strings.Cut(rest, form[1])
+			if !found || !ended || !IsName(name) {
+				break
+			}
+			word = before + mark(1, name) + after
 		}
-		word = before + mark(1, name) + after
 	}
+	return word
 }

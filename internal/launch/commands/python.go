@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/scanner"
@@ -70,17 +71,15 @@ func ofPython(text string, given map[string]string) (*Programs, error) {
 // pythonEngine adds the command that has the options of an engine in a program.
 func (m *manifest) pythonEngine(text string, options map[string]any, around Place) {
 	name, _ := options["model"].(string)
-	switch {
-	case strings.Contains(text, "sgl") && options["model_path"] != nil:
-		name, _ = options["model_path"].(string)
-		m.add(Command{Words: append([]string{"sglang", "serve", "--model-path", name},
-			allFlags(options, false, "model_path", "model")...), Place: around})
-	case name == "":
+	engine := "vllm"
+	switch path, own := options["model_path"].(string); {
+	case own && strings.Contains(text, "sgl"):
+		name, engine = path, "sglang"
 	case strings.Contains(text, "tensorrt_llm"):
-		m.engineFile("trtllm-serve", name, options, around)
-	default:
-		m.add(Command{Words: append([]string{"vllm", "serve", name},
-			allFlags(options, true, "model", "task", "runner")...), Place: around})
+		engine = "trtllm"
+	}
+	if name != "" {
+		m.engine(engine, name, options, around)
 	}
 }
 
@@ -213,8 +212,33 @@ func (p *literals) arguments(end string) (list []any, object map[string]any, err
 	return list, object, nil
 }
 
-// value reads a value.
+// value reads a value: of an expression that is more than a literal, a product or sum of whole
+// numbers, and otherwise a mark.
 func (p *literals) value() (any, error) {
+	value, err := p.single()
+	for err == nil && slices.Contains([]string{"*", "+", "/", "%", "or", "and", "if", "else"},
+		p.token) {
+		operator := p.token
+		p.next()
+		p.take("/")
+		var more any
+		more, err = p.single()
+		x, number := value.(int)
+		y, other := more.(int)
+		switch {
+		case number && other && operator == "*" && max(x, -x, y, -y) < 1<<30:
+			value = x * y
+		case number && other && operator == "+":
+			value = x + y
+		default:
+			value = mark(uint(p.Line), "")
+		}
+	}
+	return value, err
+}
+
+// single reads a value without operators.
+func (p *literals) single() (any, error) {
 	if p.depth++; p.depth > mostNested {
 		return nil, errors.New("the brackets are too deep")
 	}

@@ -56,6 +56,9 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 	written := map[string]string{}
 	variables := constants(file, set)
 	syntax.Walk(file, func(node syntax.Node) bool {
+		if variables.passed[node] {
+			return false
+		}
 		switch n := node.(type) {
 		case *syntax.CaseItem:
 			around = variables.arm(n)
@@ -64,7 +67,7 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 		case *syntax.ForClause:
 			loops = max(loops, n.End().Offset())
 		case *syntax.IfClause:
-			if n.Pos().Offset() >= branches {
+			if n.Pos().Offset() >= branches && !variables.decided[n] {
 				branch, branches = n.Pos().Offset(), n.End().Offset()
 			}
 		case *syntax.CallExpr:
@@ -217,6 +220,8 @@ type variables struct {
 	left *int
 	// set has the lines that set variables to what is not known, or to several values.
 	set map[string]uint
+	// decided has the conditions whose outcome is known, and passed the parts that do not run.
+	decided, passed map[syntax.Node]bool
 }
 
 // newVariables returns variables with the values that a user gives.
@@ -233,29 +238,31 @@ func newVariables(given map[string]string) variables {
 // constants returns the variables that a script has, or gives one value, which needs no shell.
 func constants(file *syntax.File, before variables) variables {
 	known := variables{maps.Clone(before.values), maps.Clone(before.lists), before.given,
-		before.left, map[string]uint{}}
+		before.left, map[string]uint{}, map[syntax.Node]bool{}, map[syntax.Node]bool{}}
 	times := map[string]int{}
 	for name := range before.values {
 		times[name] = 1
 	}
 	lines := map[string]uint{}
-	note := func(list []*syntax.Assign) {
+	var unsure uint // the offset up to which it is not known whether something runs
+	note := func(list []*syntax.Assign, unsure bool) {
 		for _, a := range list {
 			if a.Name == nil || a.Naked || known.given[a.Name.Value] {
 				continue
 			}
 			name := a.Name.Value
-			times[name]++
 			lines[name] = a.Pos().Line()
+			if a.Append && known.append(a, unsure) {
+				continue
+			}
+			times[name]++
 			switch {
 			case a.Array != nil && !a.Append:
-				var items []*syntax.Word
-				for _, item := range a.Array.Elems {
-					items = append(items, item.Value)
-				}
-				known.lists[name] = known.fields(items)
-			case a.Value == nil || a.Append || a.Index != nil:
+				known.lists[name] = known.items(a.Array)
+			case a.Append || a.Index != nil:
 				known.set[name] = a.Pos().Line()
+			case a.Value == nil:
+				known.values[name] = ""
 			default:
 				value, plain := known.literal(a.Value)
 				known.values[name] = value
@@ -266,13 +273,19 @@ func constants(file *syntax.File, before variables) variables {
 		}
 	}
 	syntax.Walk(file, func(node syntax.Node) bool {
+		if node != nil && known.passed[node] {
+			return false
+		}
+		if !known.decide(node) {
+			unsure = max(unsure, node.End().Offset())
+		}
 		switch n := node.(type) {
 		case *syntax.CallExpr:
 			if len(n.Args) == 0 { // else it is of that command alone
-				note(n.Assigns)
+				note(n.Assigns, n.Pos().Offset() < unsure)
 			}
 		case *syntax.DeclClause:
-			note(n.Args)
+			note(n.Args, n.Pos().Offset() < unsure)
 		case *syntax.WordIter:
 			times[n.Name.Value], lines[n.Name.Value] = 2, n.Pos().Line()
 		}

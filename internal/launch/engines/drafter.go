@@ -207,10 +207,13 @@ func (r *Reading) interpretDrafter(engine string) {
 		"drafter-tokens", "drafter-breadth"} {
 		r.Take(term)
 	}
-	if !given {
+	if !given && (engine != "vllm" || model == "") {
 		return
 	}
-	if engine == "vllm" {
+	if model == "[ngram]" { // of vLLM up to 0.8
+		name, f.model = "ngram", ""
+	}
+	if engine == "vllm" && given {
 		var v vllmDrafter
 		if err := json.Unmarshal([]byte(name), &v); err != nil {
 			r.Note("--speculative-config: found %q; want JSON: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/models"
 )
 
 // lmdeploy describes LMDeploy: `lmdeploy serve api_server --help` of 0.9
@@ -26,8 +27,35 @@ func lmdeploy() *Engine {
 				r.Note("--backend pytorch is not simulated; it is read as the nearest, " +
 					"TurboMind")
 			}
+			r.sharedHeads()
 		},
 	}
+}
+
+// sharedHeads says by how much the KV cache under LMDeploy's --cp is larger than the one that is
+// simulated: its ranks share the tokens of heads of which tensor parallelism alone makes copies
+// (docs/en/advance/context_parallel.md of InternLM/lmdeploy).
+func (r *Reading) sharedHeads() {
+	flag := r.Flags["contexts"]
+	ranks := r.Number("contexts", 1)
+	if r.Take("contexts"); ranks == 1 {
+		return
+	}
+	copies := 1
+	if r.Model != nil {
+		for _, g := range r.Model.Groups {
+			if m, ok := g.Mixer.(*models.Softmax); ok {
+				copies = max(copies, r.Number("parallelism.tensor", 1)/max(1, m.KVHeads))
+			}
+		}
+	}
+	if times := min(ranks, copies); times > 1 {
+		r.Note("%s %d is not simulated: the KV cache has %d times as many tokens as with tensor "+
+			"parallelism alone, which keeps %d copies of each head: set memory.tokens", flag, ranks,
+			times, copies)
+		return
+	}
+	r.Note("%s %d is read as tensor parallelism alone, whose KV cache is as large", flag, ranks)
 }
 
 // llamaCPP describes llama-server of llama.cpp (tools/server/README.md).

@@ -289,6 +289,13 @@ func TestSpellingsMeanOneThing(t *testing.T) {
 		`--is-decode-worker --kv-transfer-config {"kv_role":"kv_both"}`: "pool=decode",
 		`--kv-transfer-config {"kv_role":"kv_both"} --is-decode-worker`: "pool=decode",
 		"--kv-transfer-config.kv_role kv_consumer":                      "pool=decode",
+		"--eplb-config.num_redundant_experts=32": "parallelism." +
+			"redundant-experts=32",
+		"-cc.cudagraph_mode none -cc.pass_config.fuse_x=True": "engine.eager=true",
+		"--speculative-config.method mtp " +
+			"--speculative_config.num_speculative_tokens 3": `drafter={"method":` +
+			`"mtp","num_speculative_tokens":3}`,
+		"--speculative-model=m --num-speculative-tokens 4": "drafter-model=m drafter-steps=4",
 		`--kv-transfer-config={"kv_connector":"OffloadingConnector",` +
 			`"kv_connector_extra_config":{"cpu_bytes_to_use":1}}`: "memory.cpu=1B " +
 			"offload-backend=native",
@@ -352,6 +359,9 @@ func TestSizesThatAreNotReadEndTheCommand(t *testing.T) {
 		"vllm --cpu-offload-gb 10": "host memory", "sglang --cpu-offload-gb=2": "host memory",
 		"vllm --kv-cache-memory-bytes 1000000": "memory.tokens",
 		"sglang --attn-cp-size 2":              "contexts", "trtllm --cp_size 2": "contexts",
+		"sglang --enable-nsa-prefill-context-parallel": "contexts",
+		"llama.cpp -ts 3,1":                            "several",
+		"llama.cpp --tensor-split 1/1/0":               "several",
 		"vllm --kv-cache-dtype turboquant_k8v4":        `found "turboquant_k8v4"`,
 		"sglang --kv-cache-dtype int2":                 `found "int2"`,
 		"sglang --torchao-config int4wo-128":           "set engine.weights",

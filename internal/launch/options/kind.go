@@ -110,16 +110,12 @@ func kindOf(name string) kind {
 		return kind{only("", "set engine.weights, the number format of the weights"), never}
 	case "no-bytes":
 		return kind{only("", "set memory.tokens, the size of the cache in tokens"), never}
-	case "graph-mode":
-		return kind{graphMode, never}
 	case "level":
 		return kind{level, never}
 	case "transfer":
 		return kind{transfer, func(string) (string, bool) {
 			return `{"kv_connector":"NixlConnector","kv_role":"kv_both"}`, true
 		}}
-	case "transfer-role":
-		return kind{transferRole, never}
 	case "phase":
 		return kind{words("null", "", "agg", "", "prefill_and_decode", "", "prefill", "prefill",
 			"decode", "decode"), as}
@@ -157,6 +153,18 @@ func otherKind(name string) kind {
 		return kind{words("awq", "int4", "gptq", "int4", "marlin", inCheckpoint, "exl2",
 			inCheckpoint, "compressed-tensors", inCheckpoint, "eetq", "int8", "bitsandbytes",
 			"int8", "bitsandbytes-nf4", "int4", "bitsandbytes-fp4", "int4", "fp8", "fp8"), never}
+	case "single": // of the shares of a model by accelerators
+		return kind{func(text string) (string, error) {
+			shares := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '/' })
+			if len(shares)-len(slices.DeleteFunc(slices.Clone(shares), func(share string) bool {
+				x, err := strconv.ParseFloat(share, 64)
+				return err == nil && x > 0
+			})) > 1 {
+				return "", fmt.Errorf("found %q: several accelerators are not simulated under "+
+					"llama.cpp", text)
+			}
+			return "", nil
+		}, never}
 	case "quant-policy":
 		return kind{words("0", "", "8", "int8", "4", "fp4"), never}
 	case "ggml":
@@ -375,9 +383,6 @@ func compilation(text string) (string, error) {
 	}
 	return graphs(config.Mode, size)
 }
-
-// graphMode reads vLLM's cudagraph_mode alone.
-func graphMode(text string) (string, error) { return graphs(text, "") }
 
 // graphs reads a cudagraph_mode beside the size of the largest graph (vllm/config/compilation.py,
 // v0.15, CUDAGraphMode). PIECEWISE leaves attention out of graphs, and FULL captures steps with

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -122,17 +123,22 @@ func TestKindsReadWords(t *testing.T) {
 		"kv_both": "mixed"} {
 		config := fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, text)
 		got, err := kindOf("transfer").read(config)
-		if alone, _ := transferRole(text); err != nil || got != want || alone != want {
-			t.Errorf("%s is %q, %q, %v", text, got, alone, err)
-		}
-	}
-	for text, reads := range map[string]func(string) (string, error){"none": graphMode,
-		"0": level} {
-		if got, err := reads(text); err != nil || got != eager {
+		if err != nil || got != want {
 			t.Errorf("%s is %q, %v", text, got, err)
 		}
-		if got, _ := reads("3"); got != "" {
-			t.Errorf("3 is %q", got)
+		// So is it beside a store in host memory, which is said to be left out.
+		config = fmt.Sprintf(`{"kv_connector":"MultiConnector","kv_role":"kv_both",`+
+			`"kv_connector_extra_config":{"connectors":[%s,`+
+			`{"kv_connector":"OffloadingConnector","kv_role":"kv_both"}]}}`, config)
+		got, err = kindOf("transfer").read(config)
+		if _, said := errors.AsType[also](err); !said || got != want {
+			t.Errorf("%s is %q, %v", config, got, err)
 		}
+	}
+	if got, err := level("0"); err != nil || got != eager {
+		t.Errorf("level 0 is %q, %v", got, err)
+	}
+	if got, _ := level("3"); got != "" {
+		t.Errorf("level 3 is %q", got)
 	}
 }

@@ -129,16 +129,9 @@ func (t *Table) Flag(term string) (name string, known bool) {
 // lookUp returns the option of a flag, and whether the flag is its negation. Engines take hyphens
 // and underscores alike.
 func (t *Table) lookUp(flag string) (*Option, bool) {
-	if rest, short := strings.CutPrefix(flag, "-cc."); short { // as vLLM has it
-		flag = "--compilation-config." + rest
-	}
 	plain := flag
 	if strings.HasPrefix(flag, "--") {
-		name, rest, _ := strings.Cut(flag[2:], ".")
-		plain = "--" + strings.ReplaceAll(name, "_", "-")
-		if rest != "" {
-			plain += "." + rest
-		}
+		plain = strings.ReplaceAll(flag, "_", "-")
 	}
 	for _, form := range []string{flag, plain, strings.ReplaceAll(plain, "-", "_"),
 		"--" + strings.ReplaceAll(strings.TrimPrefix(plain, "--"), "-", "_")} {

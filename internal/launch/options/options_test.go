@@ -18,9 +18,10 @@ func names() []string { return []string{"vllm", "sglang", "trtllm"} }
 // where the engine says so.
 func TestFlagsThatAreReadArePublished(t *testing.T) {
 	others := []string{"--tp", "--pp", "--dp", // which argparse completes
-		"--model",                      // of the module that vllm serve replaced
-		"--kv-transfer-config.kv_role", // parts of options of vLLM
-		"--kv-transfer-config.kv_connector", "--compilation-config.cudagraph_mode",
+		"--model",                                         // of the module that vllm serve replaced
+		"--speculative-model", "--num-speculative-tokens", // vLLM up to 0.8
+		"--enable-deepep-moe", "--enable-ep-moe", // SGLang up to 0.4.9
+		"--enable-nsa-prefill-context-parallel", "--enable-prefill-context-parallel", // and 0.5
 		"-O", "--optimization-level", // vLLM, one before and one since v0.15
 		"--swap-space", "--disable-log-requests", "--cuda-graph-sizes", // vLLM before v0.12
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,7 +59,7 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 			}
 		}
 	}
-	words, fields, err := r.configured(c.Words)
+	words, fields, err := r.configured(t.joined(c.Words))
 	if err != nil {
 		return nil, err
 	}
@@ -265,6 +266,53 @@ func (r *Reading) next(words []string) ([]string, error) {
 	return words, r.take(o, word, value, off)
 }
 
+// joined returns words in which options that give parts of one with JSON, as vLLM takes them
+// (--speculative-config.method mtp), are that option.
+func (t *Table) joined(words []string) []string {
+	if !slices.ContainsFunc(words, func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		return strings.HasPrefix(name, "-") && strings.Contains(name, ".")
+	}) {
+		return words
+	}
+	var rest, order []string
+	parts := map[string]map[string]any{}
+	for i := 0; i < len(words); i++ {
+		name, value, joined := strings.Cut(words[i], "=")
+		base, path, dotted := strings.Cut(name, ".")
+		o, _ := t.lookUp(base)
+		if !dotted || o == nil || !strings.HasPrefix(base, "-") || o.isSwitch() {
+			rest = append(rest, words[i])
+			continue
+		}
+		if !joined && i+1 < len(words) {
+			i++
+			value = words[i]
+		}
+		base = o.Flags[0]
+		if parts[base] == nil {
+			parts[base], order = map[string]any{}, append(order, base)
+		}
+		var decoded any = value
+		_ = json.Unmarshal([]byte(value), &decoded) // else it is a text
+		at, names := parts[base], strings.Split(path, ".")
+		for _, name := range names[:len(names)-1] {
+			inner, _ := at[name].(map[string]any)
+			if inner == nil {
+				inner = map[string]any{}
+			}
+			at[name], at = inner, inner
+		}
+		at[names[len(names)-1]] = decoded
+	}
+	for _, base := range order {
+		if text, err := json.Marshal(parts[base]); err == nil {
+			rest = append(rest, base+"="+string(text))
+		}
+	}
+	return rest
+}
+
 // isFlag reports whether a word is a known flag.
 func (r *Reading) isFlag(word string) bool {
 	word, _, _ = strings.Cut(word, "=")
@@ -307,8 +355,10 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 		return nil
 	case o.isSwitch() && off:
 		value = o.Off
-	case o.isSwitch():
+	case o.isSwitch() && o.Kind == "":
 		value = o.On
+	case o.isSwitch():
+		value, err = kindOf(o.Kind).read(o.On)
 	default:
 		value, err = kindOf(o.Kind).read(value)
 	}

@@ -1,6 +1,9 @@
 package options
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // hostMemory begins what a connector to host memory is read as; its size follows, if LMCache does
 // not have it elsewhere.
@@ -14,7 +17,8 @@ func transfer(text string) (string, error) {
 		Connector string `json:"kv_connector"`
 		Role      string `json:"kv_role"`
 		Extra     struct {
-			Bytes float64 `json:"cpu_bytes_to_use"`
+			Bytes      float64          `json:"cpu_bytes_to_use"`
+			Connectors []map[string]any `json:"connectors"`
 		} `json:"kv_connector_extra_config"`
 	}
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
@@ -25,19 +29,27 @@ func transfer(text string) (string, error) {
 		return hostMemory + Amount(size), nil
 	case config.Connector == "OffloadingConnector":
 		return "", leftOut("its cpu_bytes_to_use is memory.cpu, with memory.policy vllm-offload")
-	case config.Connector == "LMCacheConnectorV1", config.Connector == "LMCacheMPConnector":
+	case strings.HasPrefix(config.Connector, "LMCache") && config.Role != "kv_producer" &&
+		config.Role != "kv_consumer":
 		return hostMemory, nil
 	}
-	return transferRole(config.Role)
-}
-
-// transferRole reads the role alone. Any other connector leads to some pool.
-func transferRole(name string) (string, error) {
-	switch name {
-	case "kv_producer":
-		return "prefill", nil
-	case "kv_consumer":
-		return "decode", nil
+	var other error
+	for _, inner := range config.Extra.Connectors { // of a MultiConnector
+		name, _ := inner["kv_connector"].(string)
+		role, _ := inner["kv_role"].(string)
+		if name == "OffloadingConnector" || strings.HasPrefix(name, "LMCache") {
+			other = also(name + " beside others was left out: what it keeps in host memory is " +
+				"memory.cpu, with memory.policy vllm-offload")
+		} else if config.Role == "kv_both" {
+			config.Role = role
+		}
 	}
-	return "mixed", nil
+	// Any other connector leads to some pool.
+	switch config.Role {
+	case "kv_producer":
+		return "prefill", other
+	case "kv_consumer":
+		return "decode", other
+	}
+	return "mixed", other
 }

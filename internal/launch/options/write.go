@@ -105,6 +105,8 @@ func (t *Table) expertsFlag(name string) (string, bool) {
 // of a switch is true or false.
 func (o *Option) write(value string, ranks int) (string, bool) {
 	switch {
+	case o.isSwitch() && o.Kind == "one": // which ends a command
+		return "", false
 	case o.isSwitch() && value == o.On:
 		return "true", true
 	case o.isSwitch():

@@ -1,0 +1,240 @@
+package commands
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// decide notes which parts of a condition do not run, where its outcome is known. It returns false
+// where a part of the node runs, or runs several times, for reasons that are not known.
+func (v variables) decide(node syntax.Node) bool {
+	pass := func(list []*syntax.Stmt) {
+		for _, statement := range list {
+			v.passed[statement] = true
+		}
+	}
+	switch n := node.(type) {
+	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
+		return false
+	case *syntax.IfClause:
+		if len(n.Cond) == 0 { // what stands behind else
+			return true
+		}
+		holds, known := v.holds(n.Cond[len(n.Cond)-1])
+		switch {
+		case !known || len(n.Cond) > 1:
+			return false
+		case !holds:
+			pass(n.Then)
+		case n.Else != nil:
+			v.passed[n.Else] = true
+		}
+		v.decided[n] = true
+	case *syntax.BinaryCmd:
+		if n.Op != syntax.AndStmt && n.Op != syntax.OrStmt {
+			return true
+		}
+		holds, known := v.holds(n.X)
+		if known && holds != (n.Op == syntax.AndStmt) {
+			v.passed[n.Y] = true
+		}
+		return known
+	case *syntax.CaseClause:
+		text, known := v.literal(n.Word)
+		syntax.Walk(n.Word, func(node syntax.Node) bool { // an argument may be another one
+			p, is := node.(*syntax.ParamExp)
+			known = known && (!is || p.Param != nil && syntax.ValidName(p.Param.Value))
+			return known
+		})
+		for i := 0; known && i < len(n.Items); i++ {
+			for _, pattern := range n.Items[i].Patterns {
+				form, plain := v.literal(pattern)
+				if match, err := path.Match(form, text); plain && err == nil && match {
+					for k, item := range n.Items {
+						v.passed[item] = k != i
+					}
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// holds returns the outcome of a test, and whether it is known.
+func (v variables) holds(statement *syntax.Stmt) (holds, known bool) {
+	switch c := statement.Cmd.(type) {
+	case *syntax.TestClause:
+		holds, known = v.test(c.X)
+	case *syntax.ArithmCmd:
+		var n int
+		n, known = v.compute(c.X)
+		holds = n != 0
+	case *syntax.CallExpr:
+		holds, known = v.tested(c)
+	case *syntax.BinaryCmd:
+		x, one := v.holds(c.X)
+		y, other := v.holds(c.Y)
+		switch c.Op {
+		case syntax.AndStmt:
+			holds, known = x && y, one && other || one && !x || other && !y
+		case syntax.OrStmt:
+			holds, known = x || y, one && other || one && x || other && y
+		}
+	}
+	return holds != statement.Negated, known
+}
+
+// tested returns the outcome of [ … ] and of test.
+func (v variables) tested(call *syntax.CallExpr) (holds, known bool) {
+	words := v.fields(call.Args)
+	if len(words) == 0 || words[0] != "[" && words[0] != "test" {
+		return false, false
+	}
+	for _, word := range words {
+		if strings.Contains(word, open) {
+			return false, false
+		}
+	}
+	words = words[1:]
+	if len(words) > 0 && words[len(words)-1] == "]" {
+		words = words[:len(words)-1]
+	}
+	not := len(words) > 1 && words[0] == "!"
+	if not {
+		words = words[1:]
+	}
+	switch len(words) {
+	case 1:
+		holds, known = words[0] != "", true
+	case 2:
+		holds, known = compared("", words[0], words[1])
+	case 3:
+		holds, known = compared(words[0], words[1], words[2])
+	}
+	return holds != not, known
+}
+
+// test returns the outcome of [[ … ]].
+func (v variables) test(expression syntax.TestExpr) (holds, known bool) {
+	switch e := expression.(type) {
+	case *syntax.Word:
+		text, plain := v.literal(e)
+		return text != "", plain
+	case *syntax.ParenTest:
+		return v.test(e.X)
+	case *syntax.UnaryTest:
+		if e.Op == syntax.TsNot {
+			holds, known = v.test(e.X)
+			return !holds, known
+		}
+		word, _ := e.X.(*syntax.Word)
+		if word == nil {
+			return false, false
+		}
+		text, plain := v.literal(word)
+		holds, known = compared("", e.Op.String(), text)
+		return holds, known && plain
+	case *syntax.BinaryTest:
+		x, isWord := e.X.(*syntax.Word)
+		y, both := e.Y.(*syntax.Word)
+		if e.Op == syntax.AndTest || e.Op == syntax.OrTest {
+			one, known := v.test(e.X)
+			other, also := v.test(e.Y)
+			if and := e.Op == syntax.AndTest; known && one != and || also && other != and {
+				return !and, true
+			}
+			return one, known && also
+		}
+		if !isWord || !both {
+			return false, false
+		}
+		left, plain := v.literal(x)
+		right, also := v.literal(y)
+		holds, known = compared(left, e.Op.String(), right)
+		return holds, known && plain && also
+	}
+	return false, false
+}
+
+// compared returns the outcome of a test of one or two texts, and whether it is one that needs
+// nothing else.
+func compared(x, operator, y string) (holds, known bool) {
+	switch operator {
+	case "-n":
+		return y != "", true
+	case "-z":
+		return y == "", true
+	case "=", "==":
+		match, err := path.Match(y, x)
+		return x == y || match, err == nil
+	case "!=":
+		match, err := path.Match(y, x)
+		return x != y && !match, err == nil
+	}
+	a, err := strconv.Atoi(x)
+	b, fault := strconv.Atoi(y)
+	if err != nil || fault != nil {
+		return false, false
+	}
+	switch operator {
+	case "-eq":
+		return a == b, true
+	case "-ne":
+		return a != b, true
+	case "-gt":
+		return a > b, true
+	case "-ge":
+		return a >= b, true
+	case "-lt":
+		return a < b, true
+	case "-le":
+		return a <= b, true
+	}
+	return false, false
+}
+
+// append adds to the value that a variable has: ARGS+=(…), ARGS+=" …". Where it is not known
+// whether that runs, a mark stands for it. It returns false for a variable without a known value.
+func (v variables) append(a *syntax.Assign, unsure bool) bool {
+	name := a.Name.Value
+	if before, is := v.lists[name]; is && a.Array != nil {
+		more := []string{mark(a.Pos().Line(), name)}
+		if !unsure {
+			more = v.items(a.Array)
+		}
+		if *v.left -= sizeOf(before) + sizeOf(more); *v.left < 0 {
+			return false
+		}
+		v.lists[name] = append(before[:len(before):len(before)], more...)
+		return true
+	}
+	before, is := v.values[name]
+	if !is || a.Value == nil || a.Index != nil || v.set[name] > 0 {
+		return false
+	}
+	more, plain := v.literal(a.Value)
+	if unsure {
+		more, plain = " "+mark(a.Pos().Line(), name), false
+	}
+	if *v.left -= len(before) + len(more); *v.left < 0 {
+		return false
+	}
+	if v.values[name] = before + more; !plain {
+		v.set[name] = a.Pos().Line()
+	}
+	return true
+}
+
+// items returns the words of an array.
+func (v variables) items(array *syntax.ArrayExpr) []string {
+	var items []*syntax.Word
+	for _, item := range array.Elems {
+		items = append(items, item.Value)
+	}
+	return v.fields(items)
+}
