@@ -48,7 +48,11 @@ func ReadRelease(repository string) (form Release, ok bool) {
 	if n.weights == "" || n.microscaled || n.unmodelled != "" || n.draft != "" {
 		return Release{}, false
 	}
-	return Release{repository, n.of, n.weights, "its name"}, true
+	source := "its name"
+	if n.nearest != "" {
+		source = "its name, of a format whose bytes are within 5 % of these,"
+	}
+	return Release{repository, n.of, n.weights, source}, true
 }
 
 // released returns the row of the table of a checkpoint, and whether it has one.

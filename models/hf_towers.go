@@ -38,8 +38,13 @@ func (s *shape) readTowers(c *config) {
 func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
 		"num_layers", "input_local_layers")
-	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width",
-		"input_local_dim")
+	names := []string{"hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width",
+		"input_local_dim"}
+	if c.has("embed_dim") && strings.HasPrefix(c.kind(), "qwen2_vl") {
+		names = names[2:3]
+		c.firstCount(0, "hidden_size") // of the language model
+	}
+	width := c.need(names...)
 	inner := c.firstCount(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim",
 		"mlp_dim", "input_local_intermediate_size")
 	if inner == 0 {
@@ -67,6 +72,8 @@ func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	switch kind := c.kind(); {
 	case strings.HasPrefix(kind, "qwen2_5_vl"): // norms and patches without biases
 		n -= product(2*layers+2, width)
+	case strings.HasPrefix(kind, "qwen2_vl"): // patches without biases
+		n -= int64(width)
 	case strings.HasPrefix(kind, "glm4v"):
 		shape.Gated = true
 		shape.Intermediate = min(c.firstCount(hidden, "out_hidden_size"), 1<<17)

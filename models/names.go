@@ -19,7 +19,7 @@ type checkpointName struct {
 	// microscaled reports whether the format is MXFP8, whose scales are of 32 weights.
 	microscaled bool
 	// unmodelled is a stated format that is not modelled, and nearest the modelled one whose bytes
-	// are nearest to it.
+	// are nearest to it; that is weights where it has within 5 % of them.
 	unmodelled string
 	nearest    hardware.DType
 	// draft is the word that says that the checkpoint drafts for another model; empty for others.
@@ -31,6 +31,11 @@ var (
 	snapshot = regexp.MustCompile(`models--([^/]+?)--([^/]+)`)
 	// shard matches the end of the name of one of several files of a checkpoint.
 	shard = regexp.MustCompile(`(?i)(-\d{5}-of-\d{5})?\.(gguf|safetensors)$`)
+	// packed is the organisation of a model in the name that who packed it gave it.
+	packed = regexp.MustCompile(`(?i)^(?:qwen|google|thudm|zai-org|mistralai|meta-llama|microsoft|` +
+		`deepseek-ai|nvidia|openai|moonshotai|allenai|ibm-granite|nousresearch|arcee-ai|tencent|` +
+		`baidu|huggingfacetb|liquidai|cohereforai|minimaxai|internlm|tiiuae|lgai-exaone|` +
+		`bytedance-seed|open-thoughts|servicenow-ai)_`)
 	// ggml finds a format of llama.cpp at the end of a name: Q4_K_M, IQ4_XS, F16.
 	ggml = regexp.MustCompile(`(?i)[-._:](?:ud-)?(i?q\d(?:_[a-z0-9]+)+|tq\d_\d|b?f16|f32)$`)
 	// dated is a release: a month and a day, a year and a month, or all three.
@@ -76,6 +81,8 @@ func formatWord(word string) (d, near hardware.DType, ok bool) {
 		return hardware.Q4_0, "", true
 	case "q4_k_m":
 		return hardware.Q4KM, "", true
+	case "q4_k_s", "q4_k_xl": // of Llama-3.1-8B 4.69 and 4.99 GB, where q4_k_m has 4.92
+		return hardware.Q4KM, hardware.Q4KM, true
 	case "bnb", "bitsandbytes", "nf4", "hqq", "aqlm", "exl2", "exl3", "quip", "4bit", "int3",
 		"3bit", "2bit", "int2", "mobile", "w4a4", "mlx", "1bit", "vptq":
 		return "", hardware.INT4, true
@@ -110,6 +117,7 @@ func qualifies(word string) bool {
 // draftWord reports whether a word says that a checkpoint is a head, or a small model, which drafts
 // for another.
 func draftWord(word string) bool {
+	word, _, _ = strings.Cut(word, ".eagle")
 	switch word {
 	case "eagle", "eagle2", "eagle3", "eagle3.1", "draft", "drafter", "dflash", "medusa", "hydra",
 		"speculator", "nextn", "mtp", "assistant":
@@ -150,7 +158,7 @@ func readName(name string) checkpointName {
 			case d == hardware.INT8 && (stated["awq"] || stated["gptq"]):
 				n.weights = d
 			case n.weights == "" || standardFormat(d).Bits < standardFormat(n.weights).Bits:
-				n.weights = d
+				n.weights, n.nearest = d, near
 			}
 			stated[lower] = true
 			n.microscaled = n.microscaled || lower == "mxfp8"
@@ -176,7 +184,10 @@ func readName(name string) checkpointName {
 		}
 		rest = append(rest, word)
 	}
-	if stated["gguf"] && n.weights == "" && n.unmodelled == "" {
+	switch wide := n.weights == "" || standardFormat(n.weights).Bits == 16; {
+	case stated["gguf"] && wide && slices.Contains(words, "oss"):
+		n.weights = hardware.MXFP4 // whose experts stay as they were published
+	case stated["gguf"] && n.weights == "" && n.unmodelled == "":
 		n.unmodelled, n.nearest = "GGUF", hardware.Q4KM
 	}
 	n.of = strings.Join(rest, "-")
@@ -213,7 +224,7 @@ func splitName(name string) (organisation, last string) {
 	if len(last) > longestName {
 		return organisation, ""
 	}
-	last = shard.ReplaceAllString(last, "")
+	last = shard.ReplaceAllString(packed.ReplaceAllString(last, ""), "")
 	return organisation, strings.TrimSuffix(strings.ReplaceAll(last, ":", "-"), "-latest")
 }
 

@@ -453,6 +453,8 @@ func TestOtherEnginesAreRead(t *testing.T) {
 			"int8 engine.preset=lmdeploy model=Qwen/Qwen3-32B parallelism.tensor=4",
 		"./llama-server -m qwen3-32b.gguf -c 4096 -ngl 99 -ctk q8_0": "engine.kv-cache=int8 " +
 			"engine.max-model-len=4096 engine.preset=llama.cpp model=qwen3-32b.gguf",
+		"llama-server -hf unsloth/Qwen3-8B-GGUF -c 0": "engine.preset=llama.cpp " +
+			"engine.weights=q4_k_m model=Qwen/Qwen3-8B",
 		"text-generation-launcher --model-id Qwen/Qwen3-32B --quantize bitsandbytes": "engine." +
 			"weights=int8 model=Qwen/Qwen3-32B",
 		"vllm serve Qwen/Qwen3-8B --dtype float32": "engine.weights=fp32 model=Qwen/Qwen3-8B",

@@ -225,11 +225,11 @@ func find(r *reading, catalogue *models.Catalog) {
 		return
 	}
 	form, ok := models.ReadRelease(name)
-	if !ok {
-		return
-	}
 	model, err := catalogue.Lookup(form.Of)
-	if err != nil {
+	if !ok || err != nil { // maybe the name of a tune, as a scenario reads it
+		if model, _, err := catalogue.Named(name); err == nil {
+			r.Model = model
+		}
 		return
 	}
 	r.Model = model
