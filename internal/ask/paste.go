@@ -135,12 +135,13 @@ func Read(text string, o Options) (*Paste, error) {
 	}
 	p.logged()
 	p.unread()
-	p.Prose = strings.Join(slices.Concat(servers, loads), "\n")
+	words := slices.Concat(servers, loads)
 	for i := range p.lines {
 		if !p.lines[i].read {
-			p.Prose += "\n" + p.lines[i].text
+			words = append(words, p.lines[i].text)
 		}
 	}
+	p.Prose = strings.Join(words, "\n")
 	return p, p.missing()
 }
 

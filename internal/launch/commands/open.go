@@ -86,18 +86,23 @@ func reopened(text string) string {
 // IsName reports whether a text can name a variable of a shell.
 func IsName(text string) bool { return syntax.ValidName(text) }
 
-// unnamed returns a word with marks for the variables without a value, ${NAME}, or $(NAME) as
-// Kubernetes has it.
+// unnamed returns a word with marks for the variables without a value, ${NAME}, and $(NAME) where
+// that is all of a value: within one Kubernetes leaves it as it is.
 func unnamed(word string) string {
-	for _, form := range [][2]string{{"${", "}"}, {"$(", ")"}} {
-		for {
-			before, rest, found := strings.Cut(word, form[0])
-			name, after, ended := strings.Cut(rest, form[1])
-			if !found || !ended || !IsName(name) {
-				break
-			}
-			word = before + mark(1, name) + after
-		}
+	_, value, joined := strings.Cut(word, "=")
+	if !joined {
+		value = word
 	}
-	return word
+	if name := strings.TrimSuffix(strings.TrimPrefix(value, "$("), ")"); IsName(name) &&
+		value == "$("+name+")" {
+		return word[:len(word)-len(value)] + mark(1, name)
+	}
+	for {
+		before, rest, found := strings.Cut(word, "${")
+		name, after, ended := strings.Cut(rest, "}")
+		if !found || !ended || !IsName(name) {
+			return word
+		}
+		word = before + mark(1, name) + after
+	}
 }
