@@ -116,7 +116,7 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 		}
 		if err := a.simulate(ctx, s); err != nil {
 			if !a.refused(p, s, err) {
-				return nil, err
+				return nil, p.blamed(err, o.Set)
 			}
 			return a, nil
 		}
@@ -140,6 +140,20 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 		return nil, err
 	}
 	return a, a.help(ctx, s)
+}
+
+// blamed names the flag of the server's command that an error is about, in place of the override
+// that the flag became.
+func (p *Paste) blamed(err error, set []string) error {
+	rest, found := strings.CutPrefix(err.Error(), "--set ")
+	key, words, _ := strings.Cut(rest, ": ")
+	if !found || !scenarios.IsInputError(err) || slices.ContainsFunc(set, func(own string) bool {
+		return strings.HasPrefix(own, key)
+	}) {
+		return err
+	}
+	return scenarios.BadInput(fmt.Errorf("the server's command: %s: %s",
+		cmp.Or(p.Reading.Flags[key], key), words))
 }
 
 // simulate runs the scenario, and keeps it with every default.

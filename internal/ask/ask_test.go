@@ -204,13 +204,62 @@ func TestWhatIsMissing(t *testing.T) {
 		"H100\n" + strings.Replace(server, "serve", "serve -tp 2", 1) + pool("producer") + "\n" +
 			server + " -tp 3" + pool("consumer"): "3",
 		"H100\n" + server + " --quantization nonsense-format": "nonsense-format",
-		strings.Repeat("a\n", mostLines+2):                    "lines",
-		strings.Repeat("word ", 1<<15):                        "bytes",
-		strings.Repeat("abcdefg\n", MostBytes/7):              "MiB",
+		"H100\nvllm serve some/one -tp 2":                     "command: model: unknown model",
+		"H100\n" + server + " --max-model-len 999999":         "command: --max-model-len: found",
+		"H100\n" + server + "\nvllm bench sweep serve " +
+			"--bench-cmd x": "give that one",
+		"H100\n" + server + "\ninference-perf --config_file c": "paste its text",
+		strings.Repeat("a\n", mostLines+2):                     "lines",
+		strings.Repeat("word ", 1<<15):                         "bytes",
+		strings.Repeat("abcdefg\n", MostBytes/7):               "MiB",
 	} {
 		_, err := Ask(context.Background(), text, Options{})
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), word) {
 			t.Errorf("%.40q: the error is %v, want one with %s", text, err, word)
+		}
+	}
+}
+
+// A table is read as itself behind what logs write before its lines, with other ends of lines and
+// with commas before decimals, and so is a table of a person's as CSV.
+func TestTablesAreReadAsTheyCome(t *testing.T) {
+	const head = "H100\nvllm serve meta-llama/Llama-3.1-8B-Instruct -tp 1\n"
+	const table = "============ Serving Benchmark Result ============\n" +
+		"Successful requests:                     100\n" +
+		"Total input tokens:                      100000\n" +
+		"Output token throughput (tok/s):         465.95\n" +
+		"---------------Time to First Token----------------\n" +
+		"Mean TTFT (ms):                          120.98\n" +
+		"P99 TPOT (ms):                           14.28\n"
+	want, err := Read(head+table, Options{})
+	testkit.OK(t, err)
+	before := func(words string) string {
+		return words + strings.ReplaceAll(strings.TrimSpace(table), "\n", "\n"+words)
+	}
+	for name, text := range map[string]string{
+		"CRLF":     strings.ReplaceAll(table, "\n", "\r\n"),
+		"a log":    before("2026-11-29 12:00:01,123 INFO bench: "),
+		"a node":   before("[node0] "),
+		"a worker": before("(EngineCore_0 pid=271) INFO 11-29 12:03:44 [bench.py:87] "),
+		"colours":  before("\x1b[32m"),
+		"commas":   strings.ReplaceAll(table, ".", ","),
+	} {
+		p, err := Read(head+text, Options{})
+		if err != nil || len(p.Runs) != 1 || p.Runs[0].Summary != want.Runs[0].Summary ||
+			p.Runs[0].Load != want.Runs[0].Load {
+			t.Errorf("%s: %v, %v, want %+v", name, p, err, want.Runs[0])
+		}
+	}
+	for _, text := range []string{"users,ttft_p50_s,tpot_ms,output_tok_s\n10,0.1235,12.8,465.5\n",
+		"users;ttft p50 (ms);tpot (ms);tok/s\n10;123,5;12,8;465,5\n",
+		"| users | TTFT p50 (ms) | TPOT (ms) | tok/s |\n|---|---|---|---|\n| 10 | 123.5 | 12.8 | " +
+			"465.5 |\n"} {
+		p, err := Read(head+text, Options{})
+		if err != nil || len(p.Runs) != 1 || p.Runs[0].Load.Concurrency != 10 ||
+			math.Abs(p.Runs[0].Summary.TTFT50-0.1235) > 1e-9 ||
+			math.Abs(p.Runs[0].Summary.TPOT-0.0128) > 1e-9 ||
+			p.Runs[0].Summary.OutputRate != 465.5 {
+			t.Errorf("%s: %+v, %v", text, p, err)
 		}
 	}
 }

@@ -50,6 +50,10 @@ func (p *Paste) clean(text string) {
 	prompt := regexp.MustCompile(`^(?:\([\w.-]+\) *)?(?:[\w.@~:/-]*[$#%]|PS [^>]*>) +`)
 	fence := regexp.MustCompile("^ *(?:```|~~~)[a-zA-Z]* *$")
 	spans := regexp.MustCompile("`[^`]+`")
+	stamped := regexp.MustCompile(`^(?:(?:\[[^\]]{1,60}\]|\(\S+ pid=\d+\)|(?:\d{4}-)?\d\d-\d\d(?:[T ]\S+)?|` +
+		`\d\d:\d\d:\d\d\S*|(?:INFO|DEBUG|WARNING)\S*|[a-z][\w.]*:|-|\|) +)+`)
+	row := regexp.MustCompile(`^(?:[=-]{3}.*[=-]{3} *$|={20}|` +
+		`[A-Z][\w ()./%-]*: +(?:-?[\d.,]+|not set) *$)`)
 	number := 0
 	add := func(line string, fence bool) {
 		p.lines = append(p.lines, pasted{text: line, number: number, fence: fence})
@@ -62,6 +66,9 @@ func (p *Paste) clean(text string) {
 		}
 		line = strings.TrimRight(colours.ReplaceAllString(line, ""), " \t\r\n")
 		line = quote.ReplaceAllString(line, "")
+		if bare := stamped.ReplaceAllString(line, ""); row.MatchString(bare) {
+			line = bare // a row of a table, behind what a log writes before each line
+		}
 		if fence.MatchString(line) {
 			add("", true)
 			continue
@@ -124,7 +131,7 @@ func (p *Paste) commands() (servers, loads, prose []string) {
 		words, tail := p.bare(line, form)
 		prose = append(prose, tail)
 		switch {
-		case isLoad && strings.Contains(words, "--"):
+		case isLoad && strings.Contains(words, " -"):
 			loads = addNew(loads, words)
 		case !isLoad && (len(strings.Fields(words)) > 2 || strings.Contains(words, "/")):
 			servers = addNew(servers, words)

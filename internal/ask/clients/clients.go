@@ -33,6 +33,8 @@ type tool struct {
 	Ratio string `yaml:"ratio"`
 	// Options are the terms that flags set.
 	Options map[string]string `yaml:"options"`
+	// Abbreviates says that the tool takes the beginnings of its flags.
+	Abbreviates bool `yaml:"abbreviates"`
 	// Unread are the flags that shape the load in ways that are not simulated, with what to do.
 	Unread map[string]string `yaml:"unread"`
 }
@@ -69,8 +71,9 @@ func match(words []string) (*tool, []string) {
 		for i := range list {
 			for _, start := range list[i].Starts {
 				want := strings.Fields(start)
-				if len(words)-at < len(want) || path.Base(words[at]) != want[0] ||
-					!slices.Equal(words[at+1:at+len(want)], want[1:]) {
+				if len(words)-at < len(want) || path.Base(words[at]) != want[0] &&
+					!strings.HasSuffix("/"+words[at], "/"+want[0]) || !slices.Equal(
+					words[at+1:at+len(want)], want[1:]) {
 					continue
 				}
 				rest := words[at+len(want):]
@@ -199,6 +202,7 @@ func read(words []string) (*Load, error) {
 	for i := 0; i < len(rest); i++ {
 		flag, value, joined := strings.Cut(rest[i], "=")
 		flag = strings.ReplaceAll(flag, "_", "-")
+		flag = t.whole(flag)
 		term, known := t.Options[flag]
 		if why, unread := t.Unread[flag]; unread {
 			return nil, fmt.Errorf("%s: %s is not read: %s", t.Name, flag, why)
@@ -228,7 +232,31 @@ func read(words []string) (*Load, error) {
 	if name := l.Terms["dataset"]; !strings.HasPrefix(name, "random") {
 		delete(l.Terms, "ratio")
 	}
+	if t.Name == "benchmark_serving.py" && l.Terms["ratio"] != "" {
+		l.Notes = append(l.Notes, "random lengths are those of vLLM from 0.8.5 on, from "+
+			"(1-ratio)·n to (1+ratio)·n: before, they are from ratio·n to n")
+	}
 	return l, nil
+}
+
+// whole returns the flag that another one abbreviates, as the argparse of vLLM's and SGLang's tools
+// takes it: --random-input for --random-input-len. Any other flag is returned as it is.
+func (t *tool) whole(flag string) string {
+	const shortest = "--xxxx"
+	if _, known := t.Options[flag]; known || len(flag) < len(shortest) || !t.Abbreviates {
+		return flag
+	}
+	full := flag
+	for name := range t.Options {
+		if !strings.HasPrefix(name, flag) {
+			continue
+		}
+		if full != flag {
+			return flag // which argparse refuses
+		}
+		full = name
+	}
+	return full
 }
 
 // isCount reports whether a word is a whole number.
@@ -282,11 +310,25 @@ func (l *Load) sweep() []*Load {
 			one := &Load{Tool: l.Tool, Terms: map[string]string{}, Notes: l.Notes, ratio: l.ratio}
 			one.fill(l.Terms)
 			one.Terms[term] = strings.TrimSpace(value)
+			for _, other := range []string{"input", "output"} { // of several sizes the first
+				if other != term {
+					one.first(other)
+				}
+			}
 			list = append(list, one)
 		}
 		return list
 	}
 	return []*Load{l}
+}
+
+// first keeps the first of several values of a term, and says so.
+func (l *Load) first(term string) {
+	if first, _, several := strings.Cut(l.Terms[term], ","); several {
+		l.Notes = append(slices.Clone(l.Notes), fmt.Sprintf("of the sizes %s of %s the first is "+
+			"simulated", l.Terms[term], term))
+		l.Terms[term] = first
+	}
 }
 
 // Arrive sets how requests arrive: at a rate, or else as many in flight, or else all at once.
@@ -389,7 +431,7 @@ func (l *Load) guide() error {
 		}
 		for key, term := range map[string]string{"prompt_tokens": "input",
 			"output_tokens": "output", "prompt_tokens_stdev": "input-std",
-			"output_tokens_stdev": "output-std"} {
+			"output_tokens_stdev": "output-std", "generated_tokens": "output"} {
 			if of[key] != "" {
 				l.Terms[term] = of[key]
 			}

@@ -33,7 +33,7 @@ func lmdeploy() *Engine {
 }
 
 // sharedHeads says by how much the KV cache under LMDeploy's --cp is larger than the one that is
-// simulated: its ranks share the tokens of heads of which tensor parallelism alone makes copies
+// simulated: its ranks share the tokens of heads that tensor parallelism alone would copy
 // (docs/en/advance/context_parallel.md of InternLM/lmdeploy).
 func (r *Reading) sharedHeads() {
 	flag := r.Flags["contexts"]

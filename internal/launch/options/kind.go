@@ -153,7 +153,7 @@ func otherKind(name string) kind {
 		return kind{words("awq", "int4", "gptq", "int4", "marlin", inCheckpoint, "exl2",
 			inCheckpoint, "compressed-tensors", inCheckpoint, "eetq", "int8", "bitsandbytes",
 			"int8", "bitsandbytes-nf4", "int4", "bitsandbytes-fp4", "int4", "fp8", "fp8"), never}
-	case "repository": // of files, of which Q4_K_M is taken unless a tag names one
+	case "repository": // whose file in Q4_K_M is taken unless a tag names another
 		return kind{func(text string) (string, error) {
 			if strings.HasSuffix(strings.ToLower(text), "-gguf") && !strings.Contains(text, "oss") {
 				text += ":Q4_K_M"

@@ -180,6 +180,9 @@ func (t *table) text(name string) string {
 func readCSV(in *input) error {
 	r := csv.NewReader(bytes.NewReader(in.data))
 	r.FieldsPerRecord = -1
+	if first := head(in.data); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
+		r.Comma = ';'
+	}
 	header, err := r.Read()
 	if err != nil {
 		return in.errorf("%w", err)
@@ -196,6 +199,8 @@ func readCSV(in *input) error {
 		take = t.takeRequest
 	case t.has("ttft_mean") || t.has("tpot_mean"):
 		take = t.takeRun
+	case in.drawn(r, header):
+		return readTable(in)
 	default:
 		return in.errorf("found the columns %.300q; want those of requests (arrival, prompt, "+
 			"output, first and last, or ttft and e2e), of steps (step, decodes, …) or of runs "+
@@ -226,6 +231,27 @@ func readCSV(in *input) error {
 	in.found("%d requests, %d steps, %d runs", len(one.Requests), len(one.Steps),
 		len(in.out.Runs))
 	return nil
+}
+
+// drawn puts rows between lines, as the reader of tables that people make takes them, and reports
+// whether their columns have a figure.
+func (in *input) drawn(r *csv.Reader, header []string) bool {
+	var b strings.Builder
+	row := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	row(header)
+	row(slices.Repeat([]string{"---"}, len(header)))
+	if !hasFigures([]byte(b.String() + "| 0 |\n")) {
+		return false
+	}
+	for n := 0; n < mostEntries; n++ {
+		cells, err := r.Read()
+		if err != nil {
+			break
+		}
+		row(cells)
+	}
+	in.data = []byte(b.String())
+	return true
 }
 
 func (t *table) takeStep(run *observed.Run) {

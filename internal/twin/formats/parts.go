@@ -65,8 +65,8 @@ func shapes() []shape {
 		of("llm-d-report", `^(?:version: ["']?0\.|load_summary:$|successes:$)`,
 			`^\s+\S|^[a-z_]+:|^- `),
 		of("langfuse", `^[^{]*timestamp.*promptTokens.*completionTokens`, `,.*,`),
-		of("csv", `^[\w ]+,(?:.*,)?(?:prompt_tokens|output_tokens|ttft\w*|tpot_mean\w*|`+
-			`step_ms|step_s)\b`, `,.*,`),
+		of("csv", `(?i)^[\w ]+[,;](?:.*[,;])?(?:prompt_tokens|output_tokens|(?:\w+_)?ttft\w*|`+
+			`(?:\w+_)?tpot\w*|step_ms|step_s)\b`, `[,;].*[,;]`),
 		of("printed-table", tableHead+`|^\W*(?:Traffic request rate|(?:Max|Maximum) request `+
 			`concurrency|Successful requests|(?:Mean|Avg|Average|Median|P50|P99) (?:TTFT|TPOT|ITL|`+
 			`E2EL?|E2E Latency)\b.*|(?:TTFT|TPOT|ITL|E2EL?)(?: \(m?s\))?|Output token throughput)`+

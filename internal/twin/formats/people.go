@@ -45,7 +45,8 @@ func columnOf(words string) column {
 		c.name = "ttft"
 	case has("tpot", "itl", "inter-token", "inter token"):
 		c.name = "tpot"
-	case has("tok/s", "tokens/s", "t/s", "tps", "tok/sec", "tokens/sec"):
+	case has("tok/s", "tokens/s", "t/s", "tps", "tok/sec", "tokens/sec", "tok s", "tokens s",
+		"tok per s", "tokens per s"):
 		if c.name = "rate"; has("total", "input", "prompt", "user", "gpu", "prefill") {
 			return column{}
 		}
@@ -81,10 +82,14 @@ func hasFigures(data []byte) bool {
 // readTable reads a table that a person made: a row for each run, with columns such as concurrency,
 // TTFT (ms), p99 TPOT (ms) and tok/s.
 func readTable(in *input) error {
-	for _, t := range readDrawn(strings.Split(string(in.data), "\n")) {
+	for _, t := range readDrawn(strings.Split(withPoints(string(in.data)), "\n")) {
 		var columns []column
 		for _, words := range t.columns {
-			columns = append(columns, columnOf(words))
+			c := columnOf(words)
+			if columns = append(columns, c); c.statistic == "" {
+				in.addNote("the column %s is not compared: means, medians and p99 of TTFT, TPOT "+
+					"and E2E are, and output tokens a second", strings.TrimSpace(words))
+			}
 		}
 		for _, row := range t.rows {
 			of := map[string]float64{}

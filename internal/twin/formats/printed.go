@@ -63,7 +63,7 @@ func readPrinted(in *input) error {
 	headed := fitsPrinted(in.data)
 	var tables []printedTable
 	before := printedTable{} // what is printed above the table: the rate that was asked for
-	for line := range strings.Lines(string(in.data)) {
+	for line := range strings.Lines(withPoints(string(in.data))) {
 		line = strings.TrimSpace(line)
 		if strings.Contains(line, tableHead) {
 			tables = append(tables, before)
@@ -107,6 +107,12 @@ func readPrinted(in *input) error {
 			return in.errorf("table %d has no figure that is read, such as Mean TTFT (ms), Mean "+
 				"TPOT (ms) or Output token throughput (tok/s)", i+1)
 		}
+		for _, rank := range []string{"p90", "p95"} {
+			if t.first(rank+" ttft", rank+" tpot", rank+" itl", rank+" e2el",
+				rank+" e2e latency") > 0 {
+				in.addNote("%s is not compared: means, medians and p99 are", rank)
+			}
+		}
 		if run.Load.Prompt == 0 {
 			in.lack("lengths: the table has no Total input tokens or no Successful requests")
 		}
@@ -115,6 +121,25 @@ func readPrinted(in *input) error {
 	in.found("%s", counted(len(tables), "printed table"))
 	in.lack("single requests: a printed table has figures of the whole run only")
 	return nil
+}
+
+// Numbers with a comma before their decimals.
+var (
+	// decimals finds a value that can be read in no other way: 120,98 or 5.116,5.
+	decimals = regexp.MustCompile(`(?m)[:=|] *\d+(?:\.\d{3})*,\d{1,2} *(?:\||ms|s|$)`)
+	// grouped finds a number with a comma before its decimals, maybe with points between thousands.
+	grouped = regexp.MustCompile(`\d{1,3}(?:\.\d{3})+,\d+|\d+,\d+`)
+)
+
+// withPoints returns a text whose numbers have points before their decimals, where one shows that
+// they have commas.
+func withPoints(text string) string {
+	if !decimals.MatchString(text) {
+		return text
+	}
+	return grouped.ReplaceAllStringFunc(text, func(number string) string {
+		return strings.Replace(strings.ReplaceAll(number, ".", ""), ",", ".", 1)
+	})
 }
 
 // counted returns a number of things in words.
