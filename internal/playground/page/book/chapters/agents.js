@@ -54,7 +54,7 @@
     draw: foundBars("off", "on", "small", "some", "host"), picture: "Bars: tokens of prompts, found and computed",
     steps: [
       { title: "Everything that was said", set: { call: 6, told: 1000 }, draw: growing,
-        lead: "Each call adds {told}. The prompt of {call} has {=whole n prompt}, since it repeats all that came before.",
+        lead: "Each call adds {told}. The prompt of {call} has {=whole n prompt}{if call = 1: . Nothing came before it.; else: , since it repeats all that came before.}",
         text: ["Say the model answers each call with 200 tokens: these are repeated too. Without a cache, all of the prompt is computed: {=ms ms prompt}.",
           "{if call = 1: With each further call there is more to repeat.; else: Up to here, {=all n} tokens of prompts were computed, and only {=call * told n} of them were new.} What is repeated grows with the square of the calls."],
         board: [["{=call - 1 n} × ({=told n} + 200) + {=told n} = {=whole n big}", "tokens of the prompt of {call}"]] },

@@ -12,7 +12,7 @@ chapter({
   runs: (h) => ({ here: ledger.step([`model=${h.model}`, "hardware=h100-sxm"], { decodes: h.readers, context: h.context }) }),
   figures: {
     each: "memory.kv_token", full: "at(model, 'llama-2-7b', memory.kv_token)", grouped: "at(model, 'llama-3.1-8b', memory.kv_token)",
-    latent: "at(model, 'deepseek-v2-lite', memory.kv_token)", room: "memory.kv_capacity / memory.kv_token", stored: "memory.kv_used", caches: "bytes.kv_read",
+    latent: "at(model, 'deepseek-v2-lite', memory.kv_token)", room: "memory.kv_tokens", stored: "readers * context * memory.kv_token", caches: "bytes.kv_read",
   },
   scene: (look) => ledger.scene(look.get("here"), { readers: look.h.readers }),
   steps: [
@@ -33,7 +33,7 @@ chapter({
       lead: "In {=memory.kv_capacity B} there is room for {=room n kv} tokens of {model}.",
       text: ["{if fits: {readers} of {context} fit, and a step reads {=caches B kv} of caches beside {=bytes.weights B weights} of weights: it takes {=ms ms}.; else: {readers} of {context} do not fit: they need {=stored B alarm}.}",
         "{if fits and caches > bytes.weights: The caches are the larger part of what is read, so fewer heads would make the step shorter.; elif fits: The weights are the larger part of what is read, so fewer heads would give room rather than speed.}"],
-      board: [["{over: {=memory.kv_capacity B} | {=each B kv}} = {=room n big}", "tokens have room"]] },
+      board: [["{over: {=memory.kv_capacity B} | {=each B kv}} = {=room n big}", "tokens have room, in whole blocks of {=memory.block_tokens n}"]] },
   ],
   ask: {
     at: { model: "llama-2-7b", readers: 64, context: 2048 },

@@ -23,7 +23,7 @@ chapter({
   steps: [
     { title: "One word costs the whole model", set: { readers: 1, context: 512 },
       lead: "To write one token, {model} reads nearly all of its weights once: {=read B weights}.",
-      text: ["They are the blue layers at the bottom of the column, two bytes for each parameter. The column is the memory of one GPU: {=memory.capacity B}. {if memory.weights > read * 1.02: Only the table of embeddings, {=memory.weights - read B}, is not read: a token takes one row of it.; else: The table of embeddings is read too: this model uses it again to choose the next token.}",
+      text: ["They are the blue layers at the bottom of the column, two bytes for each parameter. The column is the memory of one GPU: {=memory.capacity B}. {if memory.weights > read * 1.02: A token takes one row each of two tables, {=memory.weights - read B}: that of embeddings, and that of positions.; else: The table of embeddings is read too: this model uses it again to choose the next token.}",
         "Watch the line: it runs through all {=layers n} layers, once, for every single token."],
       board: [["{=memory.weights B weights} of weights, of which {=read B big}", "are read for a token"]],
       notes: "Ask before you show: how many of the weights does one token need? Most say a part of them." },
@@ -70,7 +70,7 @@ chapter({
     text: "{model} reads {=read B weights} for a token. On a GPU with {pipe}, how many milliseconds does one token take at least?",
     formula: "floor", unit: "ms", within: 0.02, right: "Right: {=read B} / {=bandwidth B/s} = {=floor ms}.",
     wrong: "Divide the bytes by the bytes a second: {=read B} / {=bandwidth B/s}, in milliseconds.",
-    near: [["memory.weights / rate", "You count all {=memory.weights B} of weights; the table of embeddings is not read: {=read B}."],
+    near: [["memory.weights / rate", "You count all {=memory.weights B} of weights; of the tables of embeddings and positions a token takes one row: {=read B}."],
       ["rate / read", "That is how many tokens come in a millisecond: turn the fraction over."], ["floor / 1000", "That is in seconds; the question is for milliseconds."]],
   },
   measured: {

@@ -61,7 +61,7 @@
         board: [["{over: {=work FLOP arithmetic} × 15,600,000,000,000 | {=many n} × {=chip.peak FLOP/s}} = {=best n big} days", "at the peak, without a pause"]] },
       { title: "Sixteen times the GPUs", set: { many: 16384 }, draw: timed,
         lead: "From 1,024 GPUs to 16,384, a step is {=at(many, 1024, large.step_s) / at(many, 16384, large.step_s) x} times as fast, not 16.",
-        text: ["The batch stays the same, so each GPU has less to compute, while waiting for stages of the pipeline and adding up gradients shrink less. With {many}, {=lost / large.step_s %} of a step is waiting and talking, with 1,024 it is {=at(many, 1024, lost / large.step_s) %}.",
+        text: ["The batch stays the same, so each GPU has less to compute, while waiting for stages of the pipeline and adding up gradients shrink less. With {many}, {=lost / large.step_s %} of a step is waiting and talking{if many = 1024: .; else: , with 1,024 it is {=at(many, 1024, lost / large.step_s) %}.}",
           "It costs more in all: {=at(many, 16384, large.dollars) / 1000000 n} million dollars in place of {=at(many, 1024, large.dollars) / 1000000 n}. It is over in {=at(many, 16384, large.days) n} days in place of {=at(many, 1024, large.days) n}."],
         board: [["{over: {=at(many, 1024, large.step_s) x} s | {=at(many, 16384, large.step_s) x} s} = {=at(many, 1024, large.step_s) / at(many, 16384, large.step_s) x big}", "times as fast with sixteen times the GPUs"]] },
     ],

@@ -24,7 +24,7 @@ chapter({
   scene: (look) => ledger.scene(look.get("here"), { readers: look.h.readers, gpus: look.h.gpus, link: look.value("link") }),
   steps: [
     { title: "Cut every matrix", set: { gpus: 2, readers: 1 },
-      lead: "Of {model} on {gpus}, {if gpus > 1: each holds a part of every layer; else: it holds all}: {=memory.weights B weights}.",
+      lead: "{if gpus > 1: Of {model} on {gpus}, each holds a part of every layer; else: {gpus} holds all of {model}}: {=memory.weights B weights}.",
       text: ["{if gpus = 1: With one GPU there is nothing to cut.; else: It is called tensor parallelism: some columns of each matrix lie on one GPU, the others on the rest, and all of them work on the same token at the same time.}",
         "{if gpus = 1: It; else: Each} reads {=read B weights} for a token, through its pipe of {pipe}."],
       board: [["{over: {=whole B weights} | {=gpus n}} = {=whole / gpus B big}", "for each to read"]],
@@ -37,7 +37,7 @@ chapter({
     { title: "Twice as fast?", set: { gpus: 2, readers: 1 },
       lead: "A step takes {=ms ms} on {gpus}{if gpus > 1: , and {=alone ms} on one: {=gain ×} as fast}.",
       text: ["{if gpus = 1: Drag the number of GPUs.; else: What is cut, reading and arithmetic, shrinks from {=at(gpus, 1, cut) ms weights} to {=cut ms weights}. What is not stays at {=uncut ms}: a kernel takes its moment to begin on each GPU, however narrow its matrix is, and some of a token's work is done on all of them. And {=link ms arithmetic} of talking is new.}",
-        "{if gpus > 1 and gain < 0.75 * gpus: So it is far from {=gpus n} times.; elif gpus > 1: It comes near to {=gpus n} times, since the model is large enough.; else: }"],
+        "{if gpus > 1 and gain < 0.9 * gpus: So it stays short of {=gpus n} times.; elif gpus > 1: It comes near to {=gpus n} times, since the model is large enough.; else: }"],
       board: [["{=cut ms weights} + {=uncut ms} + {=link ms arithmetic} = {=ms ms big}", "what is cut, what is not, the link"]] },
     { title: "Where it ends", set: { gpus: 8, readers: 1 }, figured: "The time of a step by its parts, with 1, 2, 4 and 8 GPUs",
       figure: stepBars("gpus", "How long a step takes", [["what is cut", "cut", "weights"], ["what is not", "uncut", "soft"], ["the link", "link", "arithmetic"]]),
@@ -77,5 +77,5 @@ chapter({
     source: "SemiAnalysis InferenceX (October 2025), as in silicon_2026.csv", url: "https://github.com/SemiAnalysisAI/InferenceX",
   },
   paper: { title: "Shoeybi and others, Megatron-LM (2019)", url: "https://arxiv.org/abs/1909.08053" },
-  command: (h) => `llmsim roofline ${h.model} h100-sxm --set parallelism.tensor=${h.gpus} --batch ${h.readers}`,
+  command: (h) => `llmsim roofline ${h.model} h100-sxm --set parallelism.tensor=${h.gpus} --batch ${h.readers} --context 1024`,
 });

@@ -99,7 +99,7 @@
       text: "{model} has {=bytes.weights B weights} to read for a token, and the pipe of {processor} delivers {=bandwidth B/s}. How many milliseconds does a token take at least?",
       formula: "floor", unit: "ms", within: 0.02, right: "Right: {=bytes.weights B} / {=bandwidth B/s} = {=floor ms}. The simulator says {=ms ms}.",
       wrong: "Divide the bytes by the bytes a second, and count milliseconds.",
-      near: [["floor / 1000", "That is in seconds; the question is for milliseconds."], ["1000 / floor", "That is how many tokens come in a second: turn the fraction over."], ["memory.weights / bandwidth * 1000", "You count all {=memory.weights B}; the table of embeddings is not read for a token."]],
+      near: [["floor / 1000", "That is in seconds; the question is for milliseconds."], ["1000 / floor", "That is how many tokens come in a second: turn the fraction over."], ["memory.weights / bandwidth * 1000", "You count all {=memory.weights B}; of the tables of embeddings and positions, a token takes one row."]],
     },
     measured: {
       text: "A pipe of 273 GB/s with a GPU's arithmetic behind it: a DGX Spark (GB10) with gpt-oss-20b and prompts of 512 tokens wrote 81.1 tokens a second for one reader, and 615 for 32 together. So a narrow pipe can be shared as well, where arithmetic stands behind it.",
