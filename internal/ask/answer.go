@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -142,18 +143,24 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 	return a, a.help(ctx, s)
 }
 
-// blamed names the flag of the server's command that an error is about, in place of the override
-// that the flag became.
+// blamed names the flags of the server's command that an error is about, in place of the overrides
+// that the flags became.
 func (p *Paste) blamed(err error, set []string) error {
-	rest, found := strings.CutPrefix(err.Error(), "--set ")
-	key, words, _ := strings.Cut(rest, ": ")
-	if !found || !scenarios.IsInputError(err) || slices.ContainsFunc(set, func(own string) bool {
-		return strings.HasPrefix(own, key)
-	}) {
+	if !scenarios.IsInputError(err) {
 		return err
 	}
-	return scenarios.BadInput(fmt.Errorf("the server's command: %s: %s",
-		cmp.Or(p.Reading.Flags[key], key), words))
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		rest, found := strings.CutPrefix(line, "--set ")
+		key, words, _ := strings.Cut(rest, ": ")
+		if found && !slices.ContainsFunc(set, func(own string) bool {
+			return strings.HasPrefix(own, key)
+		}) {
+			lines[i] = fmt.Sprintf("the server's command: %s: %s",
+				cmp.Or(p.Reading.Flags[key], key), words)
+		}
+	}
+	return scenarios.BadInput(errors.New(strings.Join(lines, "\n")))
 }
 
 // simulate runs the scenario, and keeps it with every default.

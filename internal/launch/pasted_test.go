@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,10 @@ type label struct {
 	// accelerators of each pool: then TP counts those of a replica, or of the first pool.
 	Ranks bool           `json:"dpa"`
 	Pools map[string]int `json:"pools"`
+	// Expert is the number of accelerators over which experts are spread, and Spread says that they
+	// are.
+	Expert int  `json:"ep"`
+	Spread bool `json:"ep_on"`
 	// Expected is set where a person would expect the entry to be read.
 	Expected bool `json:"exp"`
 }
@@ -93,6 +98,7 @@ func TestPastedEntries(t *testing.T) {
 		case err == nil && l.Expected:
 			read[e.Kind]++
 			checkSizes(t, e.ID, l, r)
+			checkStated(t, e, l, r)
 		}
 	})
 	all, of := 0, 0
@@ -137,6 +143,37 @@ func checkSizes(t *testing.T, id string, l label, r *launch.Reading) {
 			t.Errorf("%s: pool %s of %d accelerators a replica is not in %s", id, pool,
 				accelerators, r.Settings)
 		}
+	}
+}
+
+// stated finds what a text gives as a number: the longest context, and the share of memory.
+var stated = regexp.MustCompile(`(?:max[-_]model[-_]len|context[-_]length|max_seq_len|maxModelLen|` +
+	`session-len|ctx-size|gpu[-_]memory[-_]utilization|mem[-_]fraction[-_]static|` +
+	`gpuMemoryUtilization|free_gpu_memory_fraction|cache-max-entry-count)["']?[ =:\n"'-]+` +
+	`(\d+(?:\.\d+)?)\b`)
+
+// checkStated fails where a reading lacks a context or a share of memory that its text states, or
+// spreads experts otherwise than its label says.
+func checkStated(t *testing.T, e *entry, l label, r *launch.Reading) {
+	t.Helper()
+	read := strings.Join(r.Settings, " ")
+	for _, found := range stated.FindAllStringSubmatch(e.Text, -1) {
+		if found[1] != "0" && !strings.Contains(read, found[1]) {
+			t.Errorf("%s states %q, which is not in %s", e.ID, found[0], read)
+		}
+	}
+	var expert, data int
+	_, pools, _ := strings.Cut(read, "fleet.pools=")
+	for _, set := range r.Settings {
+		fmt.Sscanf(set, "parallelism.expert=%d", &expert)
+		fmt.Sscanf(set, "parallelism.data=%d", &data)
+	}
+	sliced := expert == 1 || strings.Contains(pools, "expert: 1")
+	spread := expert > 1 || strings.Contains(pools, "expert: ") && !sliced ||
+		!sliced && (data > 1 || strings.Contains(pools, "data: "))
+	if l.Spread && !spread || l.Expert == 1 && spread || l.Expert > 1 && !spread {
+		t.Errorf("%s: experts are spread: %t, over %d; the label says %t, %d", e.ID, spread, expert,
+			l.Spread, l.Expert)
 	}
 }
 
