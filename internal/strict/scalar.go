@@ -2,6 +2,7 @@ package strict
 
 import (
 	"encoding"
+	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -47,7 +48,7 @@ func setScalar(text string, v reflect.Value, r rule) string {
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return "found " + quote(text) + "; want a number"
+			return "found " + quote(text) + "; want a number" + asShare(text)
 		}
 		v.SetFloat(x)
 	default:
@@ -56,6 +57,16 @@ func setScalar(text string, v reflect.Value, r rule) string {
 		}
 	}
 	return checkRange(v, text, r)
+}
+
+// asShare says how a percentage is written as a share, or "".
+func asShare(text string) string {
+	percent, is := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
+	if !is || err != nil {
+		return ""
+	}
+	return fmt.Sprintf(": as a share, %s%% is %.6g", percent, x/100)
 }
 
 // checkPrintable refuses text with characters that would act on the terminal to which names are

@@ -74,8 +74,29 @@ func timeUnits() map[string]float64 {
 
 func fitsCSV(data []byte) bool {
 	head, _, _ := bytes.Cut(data, []byte("\n"))
-	return bytes.Count(head, []byte(",")) >= 2 && !bytes.HasPrefix(head, []byte("#")) &&
-		!bytes.ContainsAny(head, "{}")
+	return bytes.Count(head, []byte(string(separator(head)))) >= 2 &&
+		!bytes.HasPrefix(head, []byte("#")) && !bytes.ContainsAny(head, "{}")
+}
+
+// separator returns what stands between the columns of a header: commas, or as spreadsheets write
+// them, semicolons or tabs.
+func separator(header []byte) rune {
+	most := ','
+	for _, c := range ";\t" {
+		if bytes.Count(header, []byte(string(c))) > bytes.Count(header, []byte(string(most))) {
+			most = c
+		}
+	}
+	return most
+}
+
+// usual writes the name of a column as files mostly do: "TTFT (ms)" as ttft_ms.
+func usual(column string) string {
+	name, unit, has := strings.Cut(strings.TrimSuffix(strings.TrimSpace(column), ")"), "(")
+	if name = strings.ReplaceAll(strings.TrimSpace(name), " ", "_"); has {
+		name += "_" + unit
+	}
+	return strings.ToLower(name)
 }
 
 // table is a CSV file with the columns of the fields.
@@ -99,13 +120,13 @@ func (t *table) columns(header []string) error {
 	for _, f := range fields() {
 		asked := t.in.options.Columns[f.name]
 		for i, column := range header {
-			column = strings.TrimSpace(column)
+			name := usual(column)
 			for _, unit := range slices.Sorted(maps.Keys(timeUnits())) {
-				base, fits := strings.CutSuffix(column, unit)
-				usual := asked == "" && slices.Contains(f.columns, base) &&
+				base, fits := strings.CutSuffix(name, unit)
+				known := asked == "" && slices.Contains(f.columns, base) &&
 					f.time == (unit != "")
-				named := asked == column && fits && (unit == "") == !hasUnit(column)
-				if _, taken := t.at[f.name]; fits && !taken && (usual || named) {
+				named := asked == strings.TrimSpace(column) && (unit == "") == !hasUnit(name)
+				if _, taken := t.at[f.name]; fits && !taken && (known || named) {
 					t.at[f.name], t.scale[f.name] = i, 1
 					if f.time {
 						t.scale[f.name] = timeUnits()[unit]
@@ -178,11 +199,9 @@ func (t *table) text(name string) string {
 // files are other programs': rows may be shorter than the header, and columns are mapped, some
 // under one name twice.
 func readCSV(in *input) error {
+	line, _, _ := bytes.Cut(in.data, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(in.data))
-	r.FieldsPerRecord = -1
-	if first := head(in.data); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
-	}
+	r.FieldsPerRecord, r.Comma = -1, separator(line)
 	header, err := r.Read()
 	if err != nil {
 		return in.errorf("%w", err)
@@ -214,6 +233,9 @@ func readCSV(in *input) error {
 	}
 	for n := 0; ; n++ {
 		t.row, err = r.Read()
+		if err == io.EOF && n == 0 {
+			return in.errorf("found the names of columns, and no row below them")
+		}
 		if err == io.EOF {
 			break
 		}

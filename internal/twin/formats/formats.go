@@ -88,6 +88,12 @@ func Parse(name string, data []byte, o Options) (*observed.Observed, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch data = bytes.TrimPrefix(data, []byte("\ufeff")); {
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, fmt.Errorf("%s: found an empty file", name)
+	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return nil, fmt.Errorf("%s: found text in UTF-16, want UTF-8: save it anew", name)
+	}
 	r, err := find(name, data, o.Format)
 	if err != nil {
 		return nil, err
@@ -106,6 +112,10 @@ func Parse(name string, data []byte, o Options) (*observed.Observed, error) {
 		if n := countUnanswered(run.Requests); n > 0 {
 			in.addNote("%s: %d of %d requests ended without a token: their prompts stay in the "+
 				"load, and their times are not compared", run.Name, n, len(run.Requests))
+		}
+		if run.Idle() {
+			in.addNote("%s: the server had nothing to do most of the time, so that little is "+
+				"learnt of loads: is the unit of the arrivals another one?", run.Name)
 		}
 		if n := len(run.Requests) + len(run.Steps) + len(run.Intervals); n > mostEntries {
 			return nil, in.errorf("found %d entries, allowed: %d", n, mostEntries)

@@ -19,6 +19,42 @@ const (
 	consistent = 2.5
 )
 
+// leastBusy is the least share of the time in which a server under test has a request, of at least
+// fewestBusy of these.
+const (
+	leastBusy  = 0.02
+	fewestBusy = 50
+)
+
+// Idle reports whether the requests of a run are so far apart that they say nothing of loads.
+func (r *Run) Idle() bool {
+	n, busy := len(r.Requests), 0.0
+	for i := range r.Requests {
+		busy += r.Requests[i].E2E
+	}
+	return n >= fewestBusy && busy > 0 && !r.Load.Untimed &&
+		busy < leastBusy*(r.Requests[n-1].Start()-r.Requests[0].Start())
+}
+
+// twice counts the pairs of equal requests: sent at the same time, as long, and as late.
+func (r *Run) twice() (n int) {
+	type same struct {
+		sent, ttft, e2e float64
+		prompt, output  int
+	}
+	alike := map[same]int{}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		alike[same{q.Start(), q.TTFT, q.E2E, q.Prompt, q.Output}]++
+	}
+	for _, count := range alike {
+		if count == 2 {
+			n++
+		}
+	}
+	return n
+}
+
 // CheckRequests returns an error if latencies of requests contradict each other or are not a
 // server's: columns that were exchanged or that have another unit.
 func (r *Run) CheckRequests() error {
@@ -47,6 +83,10 @@ func (r *Run) CheckRequests() error {
 		return fmt.Errorf("run %s: found TTFT equal to E2E in %d of %d requests with several "+
 			"tokens, want the time of the first token; if answers were not streamed, leave its "+
 			"column out: E2E alone is fitted to", r.Name, alike, long)
+	}
+	if n := r.twice(); n >= fewestAlike && 20*n > 9*len(r.Requests) {
+		return fmt.Errorf("run %s: found %d requests twice, with the same times, want each once: "+
+			"were two copies of a file joined?", r.Name, n)
 	}
 	if len(tpots) < fewestAlike {
 		return nil

@@ -111,6 +111,12 @@ func TestContradictionsInPlans(t *testing.T) {
 		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 1}]}", "0.saves"},
 		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 0.1}, {months: 3, " +
 			"saves: 0.2}]}", "horizon.commitments.1.months: found a second commitment of 3 months"},
+		{steady, "horizon={months: 9, growth: 8%}", "want a number: as a share, 8% is 0.08"},
+		{steady, "horizon={months: 9, commitments: [{months: 6, saves: 0.25}, {months: 3, " +
+			"saves: 0.4}]}", "horizon.commitments.0.saves: found 0.25 for 6 months, and 3 months"},
+		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 0.1}]} menu.hardware=[" +
+			"{accelerator: h100-sxm, term: reserved, price: $2/h}]",
+			"horizon.commitments: found no accelerator on demand"},
 		{steady, "horizon={months: 9, change: €50}", "horizon.change: found EUR"},
 		{steady, "horizon.months=9 goal=front goal.budget=$9/h", "horizon: found together with"},
 		{several, "horizon.months=9", "horizon: found together with several models"},

@@ -316,13 +316,25 @@ func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)
 		problem("horizon", "found together with menu.scaling; a horizon is planned with fixed "+
 			"numbers of replicas in each month, so leave out one of the two")
 	}
-	seen := map[int]bool{}
 	for i, c := range h.Commitments {
-		if seen[c.Months] {
-			problem(fmt.Sprintf("horizon.commitments.%d.months", i), "found a second commitment "+
-				"of %d months; leave out the one that saves less", c.Months)
+		field := fmt.Sprintf("horizon.commitments.%d", i)
+		for k, d := range h.Commitments {
+			switch {
+			case k < i && c.Months == d.Months:
+				problem(field+".months", "found a second commitment of %d months; leave out the "+
+					"one that saves less", c.Months)
+			case c.Months > d.Months && c.Saves <= d.Saves:
+				problem(field+".saves", "found %g for %d months, and %d months save %g; leave out "+
+					"the longer commitment, or correct one of them", c.Saves, c.Months, d.Months,
+					d.Saves)
+			}
 		}
-		seen[c.Months] = true
+	}
+	rented := func(o Offer) bool { return o.IsOnDemand() }
+	if list := p.Menu.Hardware; len(h.Commitments) > 0 && len(list) > 0 &&
+		!slices.ContainsFunc(list, rented) {
+		problem("horizon.commitments", "found no accelerator on demand in menu.hardware; a "+
+			"commitment lowers the price on demand, so leave out the commitments, or the terms")
 	}
 }
 
