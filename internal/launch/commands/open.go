@@ -87,14 +87,14 @@ func reopened(text string) string {
 func IsName(text string) bool { return syntax.ValidName(text) }
 
 // unnamed returns a word with marks for the variables without a value, ${NAME}, and $(NAME) where
-// that is all of a value: within one Kubernetes leaves it as it is.
+// that is all of a value: within one Kubernetes leaves it as it is. LeaderWorkerSet sets its own.
 func unnamed(word string) string {
 	_, value, joined := strings.Cut(word, "=")
 	if !joined {
 		value = word
 	}
 	if name := strings.TrimSuffix(strings.TrimPrefix(value, "$("), ")"); IsName(name) &&
-		value == "$("+name+")" {
+		value == "$("+name+")" && !strings.HasPrefix(name, "LWS_") {
 		return word[:len(word)-len(value)] + mark(1, name)
 	}
 	for {
