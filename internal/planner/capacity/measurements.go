@@ -10,7 +10,7 @@ import (
 
 // mostMeasured is how many options are asked whether measuring them is worth it: the nearest to the
 // answer.
-const mostMeasured = 4
+const mostMeasured = 2
 
 // measurements returns what is worth measuring of the answer and of the options that may be
 // cheaper, the nearest of each shape: an option lost where too few replicas keep the SLO if its

@@ -17,11 +17,12 @@ import (
 const sureOf = 0.95
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more
-// unless only the first answer is asked for, as far as such forecasts came true.
+// unless only the first answer is asked for, as far as such forecasts came true. A single group of
+// prefill and decode replicas would grow by one of these, and not by a group as large.
 func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := f.Replicas
 	step, beside := f.Step(f.Option, n), 1
-	if f.Trials.File.Plan.FirstAnswer() {
+	if f.Trials.File.Plan.FirstAnswer() || n == 1 && f.Option.Decode != nil {
 		beside = 0
 	}
 	var list []answer.Chance

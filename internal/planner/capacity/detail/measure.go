@@ -5,7 +5,9 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -39,11 +41,13 @@ func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*an
 		if n <= 0 || len(m.Fleets) == mostFleets {
 			break
 		}
-		fast, err := other.lateRun(ctx, n, evidence.Deviations(leastChance))
+		wrong := candidate.ErrorFactors{Late: asked.LateBy(1),
+			Steps: o.Physics.Steps.At(evidence.Deviations(leastChance))}
+		fast, _, err := f.Simulate(ctx, o, n, wrong, 0)
 		if err != nil {
 			return nil, err
 		}
-		if !fast.keepsSome() {
+		if mostOf([]judge.Trial{fast}).Least() == 0 {
 			break
 		}
 		c, err := other.chanceOf(ctx, n)
