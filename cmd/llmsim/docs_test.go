@@ -89,6 +89,7 @@ func notRun() map[string]string {
 func runElsewhere() []string {
 	return []string{
 		"llmsim validate", // the script validate.txtar
+		"llmsim validate --format brief",
 		// TestVerdictsArePrinted, and package papers every claim
 		"llmsim validate --papers",
 		"llmsim plan llama2-70b-chat", // the script plan.txtar

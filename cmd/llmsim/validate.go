@@ -20,7 +20,7 @@ import (
 
 // validateFlags are the flags of the validate command.
 type validateFlags struct {
-	formatFlag
+	format  string   `flag:"format" choice:"table,brief,json" usage:"what to print: table, brief (a line for each quantity) or json"`
 	out     string   `flag:"out" usage:"folder for rows.csv (every prediction beside its measurement), coverage.md, a picture of each table, and two pictures that show how often the 80 % ranges contain the measurement"`
 	fit     bool     `flag:"fit" usage:"fit the constants again, leave out each model and GPU in turn, and write the constants to --out, with left_out.csv, the predictions of the rows that were left out"`
 	only    []string `flag:"only" split:"," usage:"with --fit: the engines, accelerators and links whose constants are fitted; others keep theirs"`
@@ -61,6 +61,9 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if flags.emit && flags.row == "" {
 		return errors.New("--emit needs --row")
+	}
+	if flags.format == "brief" && (flags.papers || flags.fit || flags.kernels) {
+		return errors.New("--format brief does not go with --papers, --fit or --kernels")
 	}
 	if flags.papers {
 		return flags.checkPapers(cmd, args)
@@ -107,7 +110,11 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	summary := compared.Summary()
-	return write(cmd, flags.format, &summary, nil, (*accuracy.Summary).WriteText)
+	text := (*accuracy.Summary).WriteText
+	if flags.format == "brief" {
+		text = (*accuracy.Summary).WriteBrief
+	}
+	return write(cmd, flags.format, &summary, nil, text)
 }
 
 // emitRow prints the scenario of a row, or writes it to --out with the requests that it sends.

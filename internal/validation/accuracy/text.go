@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,6 +21,39 @@ func (s *Summary) WriteText(w io.Writer) error {
 	writeReliability(b, s.Reliability)
 	writeChances(b, s.Chances)
 	writeList(b, "Files that were not read:", s.Ignored)
+	_, err := io.WriteString(w, fold(b.String(), 80))
+	return err
+}
+
+// briefQuantities bounds the lines of WriteBrief.
+const briefQuantities = 8
+
+// WriteBrief prints a line for each of the quantities with most rows, over all tables: statistics
+// such as mean and p99 of one quantity count together. It takes twelve lines at most.
+func (s *Summary) WriteBrief(w io.Writer) error {
+	of := map[string][]Comparison{}
+	rows, families := 0, []string{}
+	for i := range s.Tables {
+		rows += len(s.Tables[i].rows)
+		for _, c := range s.Tables[i].rows {
+			family := QuantityFamily(c.Quantity)
+			if of[family] == nil {
+				families = append(families, family)
+			}
+			of[family] = append(of[family], c)
+		}
+	}
+	slices.SortStableFunc(families, func(a, b string) int { return len(of[b]) - len(of[a]) })
+	b := &bytes.Buffer{}
+	fmt.Fprintf(b, "%d predictions beside measurements, in %d tables\n", rows, len(s.Tables))
+	fmt.Fprintf(b, "  %-11s %5s %8s %8s %8s  %s\n", "error of", "rows", "median", "bias", "worst",
+		"in row")
+	for _, family := range families[:min(briefQuantities, len(families))] {
+		sum := SumUp(of[family])
+		fmt.Fprintf(b, "  %-11s %5d %6.1f %% %+6.1f %% %+6.1f %%  %s:%d\n", family, sum.N,
+			sum.Median, sum.Bias, sum.Worst.Error, path.Base(sum.Worst.File), sum.Worst.Line)
+	}
+	fmt.Fprintln(b, "The worst row, as a scenario: llmsim validate --row FILE:LINE --emit")
 	_, err := io.WriteString(w, fold(b.String(), 80))
 	return err
 }
