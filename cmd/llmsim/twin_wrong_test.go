@@ -76,7 +76,7 @@ func TestWrongInputsToTheTwin(t *testing.T) {
 			"first"}},
 		"an unknown column": {"a.csv", times(0.042, 0.26), "--map=ttft=ttft_sec",
 			[]string{"a.csv", "ttft_sec", "ttft_s"}},
-		"no rows": {"a.csv", requests + "\n", "", []string{"nothing to fit to"}},
+		"no rows": {"a.csv", requests + "\n", "", []string{"a.csv", "no row below them"}},
 		"another model": {"a.json", bench("Qwen/Qwen3-8B", ""), "", []string{"a.json",
 			"model Qwen/Qwen3-8B", "want the scenario's llama-3.1-8b"}},
 		"another engine": {"a.json", `{"backend":"sglang","mean_e2e_latency_ms":260,` +
