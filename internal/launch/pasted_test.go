@@ -102,8 +102,12 @@ func TestPastedEntries(t *testing.T) {
 		}
 	})
 	all, of := 0, 0
+	page := string(testkit.Read(t, "../../docs/launching.md"))
 	for _, kind := range slices.Sorted(maps.Keys(expected)) {
-		t.Logf("%s: %d of %d", kind, read[kind], expected[kind])
+		row := fmt.Sprintf("| %s | %d | %d |", kind, read[kind], expected[kind])
+		if t.Log(row); !strings.Contains(page, row+"\n") {
+			t.Errorf("docs/launching.md lacks %s", row)
+		}
 		if 10*read[kind] < 7*expected[kind] {
 			t.Errorf("%s: %d of %d are read, fewer than 70%%", kind, read[kind], expected[kind])
 		}

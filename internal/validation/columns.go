@@ -37,6 +37,8 @@ type kind struct {
 	// Tokens is "random" where prompts are random tokens; any other word means text.
 	Tokens string `csv:"tokens"`
 
+	// forms are the patterns of Files.
+	forms []*regexp.Regexp
 	// figures are the columns with what was measured, and stated what the file's name says.
 	figures []figure
 	stated  map[string]string
@@ -52,6 +54,11 @@ var (
 // kinds lists the tables that are known.
 var kinds = sync.OnceValue(func() []kind {
 	list := files.MustReadTable[kind]("kinds.csv", kindsCSV)
+	for i := range list {
+		for pattern := range strings.FieldsSeq(list[i].Files) {
+			list[i].forms = append(list[i].forms, formOf(pattern))
+		}
+	}
 	for _, f := range files.MustReadTable[figure]("figures.csv", figuresCSV) {
 		for i := range list {
 			if slices.Contains(strings.Fields(f.Tables), list[i].Name) {
@@ -68,20 +75,10 @@ func kindsOf(file string) []kind {
 	base := path.Base(file)
 	var list []kind
 	for _, k := range kinds() {
-		for pattern := range strings.FieldsSeq(k.Files) {
-			names := patternPart.ReplaceAllStringFunc(pattern, func(part string) string {
-				switch part {
-				case "*":
-					return ".*?"
-				case ".":
-					return `\.`
-				}
-				return "(?P<" + strings.Trim(part, "{}") + ">[^_]+(?:_[^_]+)*)"
-			})
-			of := regexp.MustCompile("(?i)^" + names + "$")
-			if found := of.FindStringSubmatch(base); found != nil {
+		for _, form := range k.forms {
+			if found := form.FindStringSubmatch(base); found != nil {
 				k.stated = map[string]string{}
-				for i, column := range of.SubexpNames() {
+				for i, column := range form.SubexpNames() {
 					k.stated[column] = found[i]
 				}
 				list = append(list, k)
@@ -92,5 +89,19 @@ func kindsOf(file string) []kind {
 	return list
 }
 
-// patternPart is what stands for something else in a pattern of file names.
+// formOf returns the expression of a pattern of file names.
+func formOf(pattern string) *regexp.Regexp {
+	names := patternPart.ReplaceAllStringFunc(pattern, func(part string) string {
+		switch part {
+		case "*":
+			return ".*?"
+		case ".":
+			return `\.`
+		}
+		return "(?P<" + strings.Trim(part, "{}") + ">[^_]+(?:_[^_]+)*)"
+	})
+	return regexp.MustCompile("(?i)^" + names + "$")
+}
+
+// patternPart finds the parts of a pattern of file names that are not literal text.
 var patternPart = regexp.MustCompile(`\*|\.|\{\w+\}`)

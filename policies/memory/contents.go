@@ -24,8 +24,8 @@ type Contents struct {
 // Stored is a run of blocks of a tier. The last used ones come first, and each comes after the run
 // that is before it in its texts.
 type Stored struct {
-	// Text is the text of the blocks, from the start of the segment in which they begin, and Offset
-	// the number of its tokens before them.
+	// Text is stored in the blocks. It begins with the segment in which they begin, Offset tokens
+	// before them.
 	Text   []sim.Segment `json:"text"`
 	Offset int           `json:"offset,omitempty"`
 	Blocks int64         `json:"blocks"`

@@ -162,11 +162,13 @@ func otherKind(name string) kind {
 		}, never}
 	case "single": // of the shares of a model by accelerators
 		return kind{func(text string) (string, error) {
-			shares := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '/' })
-			if len(shares)-len(slices.DeleteFunc(slices.Clone(shares), func(share string) bool {
-				x, err := strconv.ParseFloat(share, 64)
-				return err == nil && x > 0
-			})) > 1 {
+			used := 0
+			for share := range strings.SplitSeq(strings.ReplaceAll(text, "/", ","), ",") {
+				if x, err := strconv.ParseFloat(share, 64); err == nil && x > 0 {
+					used++
+				}
+			}
+			if used > 1 {
 				return "", fmt.Errorf("found %q: several accelerators are not simulated under "+
 					"llama.cpp", text)
 			}

@@ -50,8 +50,8 @@ func (r *Results) WritePlots(dir string, style plots.Style) error {
 	return nil
 }
 
-// telling returns the places of the metrics that are drawn, n at most, of those that differ between
-// points: first the ones of the table, then those that differ by the largest factor.
+// telling returns the places of the n metrics to draw, or fewer. Each differs between points: first
+// come metrics of the table, then the others, the largest ratio of two points first.
 func (r *Results) telling(n int) (list []int) {
 	columns := append([]string{"margin", "speculation_speedup"}, r.tableMetrics()...)
 	rank := func(m int) float64 {
