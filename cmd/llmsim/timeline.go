@@ -20,7 +20,7 @@ type timelineFlags struct {
 	vary     []string `flag:"vary" usage:"draw a chart for each value: key.path=value,value (repeatable)"`
 	requests int      `flag:"requests" least:"1" default:"12" usage:"number of requests to show"`
 	first    int      `flag:"first" usage:"number of the first request to show, where 0 is the first of the workload"`
-	blocks   bool     `flag:"blocks" usage:"also show the content of the KV memory when it is fullest"`
+	blocks   bool     `flag:"blocks" usage:"also show which request holds which KV block, from vLLM's list of free blocks"`
 	out      string   `flag:"out" usage:"folder for timeline.html and timeline.svg"`
 	one      waterfallFlags
 }

@@ -33,7 +33,7 @@ type Chart struct {
 	Tracks []Track
 	// End is when the last of the requests ended.
 	End sim.Time
-	// Blocks is what the KV memory holds at its fullest; nil where that was not asked for, or the
+	// Blocks is who held which block of the KV memory; nil where that was not asked for, or the
 	// memory cannot tell.
 	Blocks *Blocks
 }
@@ -48,7 +48,7 @@ func RecordChart(ctx context.Context, name string, s *scenarios.Simulation, firs
 	defer r.stop(nil)
 	config := s.Config()
 	if memory, ok := config.Replicas[0].Memory.(sim.SlotMemory); ok && blocks {
-		r.blocks = &blockRecorder{memory: memory, live: map[*sim.Sequence]bool{}}
+		r.blocks = newBlockRecorder(memory)
 	}
 	config.Observer, config.MaxLeap = r, 1
 	defer s.Source.Close()
@@ -58,7 +58,8 @@ func RecordChart(ctx context.Context, name string, s *scenarios.Simulation, firs
 	r.lives.Close()
 	slices.SortFunc(r.chart.Rows, func(a, b *Life) int { return cmp.Compare(a.ID, b.ID) })
 	if r.blocks != nil {
-		r.chart.Blocks = &r.blocks.blocks
+		r.blocks.pool.end(r.chart.End)
+		r.chart.Blocks = r.blocks.blocks
 	}
 	r.chart.trim()
 	return r.chart, nil
@@ -118,7 +119,7 @@ func (c *Chart) track(replica, lane int) *Track {
 func (r *recorder) Finished(s *sim.Sequence) {
 	r.lives.Finished(s)
 	if r.blocks != nil {
-		delete(r.blocks.live, s)
+		r.blocks.finished(s)
 	}
 }
 

@@ -117,6 +117,15 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("%s: %d of %d tokens are taken by %d requests", memory, room, b.Capacity,
 				len(b.Holders))
 		}
+		taken := int64(0) // when it is fullest, by the blocks
+		for _, span := range b.Spans {
+			if span.From < b.At && b.At <= span.To && !span.Kept {
+				taken += b.Size
+			}
+		}
+		if taken < room || taken >= room+b.Size*int64(len(b.Holders)) {
+			t.Errorf("%s: blocks of %d tokens are held for %d", memory, taken, room)
+		}
 		empty[memory] = (room - stored) / int64(max(1, len(b.Holders)))
 	}
 	if empty["paged"] >= 16 || empty["contiguous"] <= 16 {

@@ -26,6 +26,7 @@ func Charts(charts []*Chart) (p doc.Blocks) {
 		}
 		p.Text(c.words())
 		if c.Blocks != nil {
+			c.Blocks.text(&p, whole)
 			p.Text(c.Blocks.words())
 		}
 		p.Gap()
