@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -27,41 +26,35 @@ func playgroundCommand() *cobra.Command {
 			"server at work, step by step, which is changed while it runs, and two servers " +
 			"side by side; at its third it plans a fleet as llmsim plan does. With --out the " +
 			"page is written to a file, which works from disk and from any web server, and " +
-			"loads nothing else.",
+			"loads nothing else. A program that go install built holds no simulator for " +
+			"browsers: it serves the same page, and simulates for it itself.",
 		Example: `  llmsim playground
   llmsim playground --out playground.html`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := page.HTML()
+			if flags.out != "" {
+				text, err := page.HTML()
+				if err != nil {
+					return failed(err)
+				}
+				return failed(files.WriteBytes(flags.out, text, 0o666))
+			}
+			handler, err := page.Handler()
 			if err != nil {
 				return failed(err)
 			}
-			if flags.out != "" {
-				return failed(files.WriteBytes(flags.out, text, 0o666))
-			}
-			return failed(servePage(cmd, flags.listen, text))
+			return failed(servePage(cmd, flags.listen, handler))
 		},
 	}, &flags)
 }
 
-// servePage serves a page until the command is interrupted.
-func servePage(cmd *cobra.Command, listen string, text []byte) error {
+// servePage serves the page until the command is interrupted.
+func servePage(cmd *cobra.Command, listen string, handler http.Handler) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	server := &http.Server{
-		ReadHeaderTimeout: 10 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/" {
-				http.NotFound(w, r)
-				return
-			}
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			http.ServeContent(w, r, "", began, bytes.NewReader(text))
-		}),
-	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: handler}
 	fmt.Fprintf(cmd.OutOrStdout(), "The playground is at http://%s/ until you press Ctrl-C.\n",
 		listener.Addr())
 	stopped := make(chan error, 1)

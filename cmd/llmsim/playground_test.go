@@ -1,12 +1,58 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/playground/page"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
+
+// The page is served until the command is interrupted, whether or not this program holds the
+// simulator for browsers. A page in a file needs it.
+func TestPlaygroundIsServed(t *testing.T) {
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	printed, out := io.Pipe()
+	ended := make(chan int)
+	var notes bytes.Buffer
+	go func() {
+		code := execute(ctx, []string{"playground", "--listen", "127.0.0.1:0"}, out, &notes)
+		out.Close()
+		ended <- code
+	}()
+	line, err := bufio.NewReader(printed).ReadString('\n')
+	testkit.OK(t, err)
+	address := regexp.MustCompile(`http://\S+`).FindString(line)
+	reply, err := http.Get(address)
+	testkit.OK(t, err)
+	text, err := io.ReadAll(reply.Body)
+	testkit.OK(t, errors.Join(err, reply.Body.Close()))
+	if reply.StatusCode != http.StatusOK || !bytes.Contains(text, []byte("<title>llmsim")) {
+		t.Errorf("%s: %s, %.100q", address, reply.Status, text)
+	}
+	interrupt()
+	if code := <-ended; code != exitFailed {
+		t.Errorf("interrupted, it ends with %d: %s", code, notes.String())
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	notes.Reset()
+	code := execute(t.Context(), []string{"playground", "--out", file}, io.Discard, &notes)
+	_, err = page.HTML()
+	if (err == nil) != (code == exitDone) || code != exitDone &&
+		!strings.Contains(notes.String(), "a page in a file needs") {
+		t.Errorf("--out ends with %d: %s", code, notes.String())
+	}
+}
 
 // The playground shows the same figures as the command.
 func TestPlaygroundFiguresAreThoseOfTheCommand(t *testing.T) {

@@ -25,17 +25,81 @@ type reader struct {
 	known map[string]map[string]any // results of the program by their settings
 }
 
-// open opens the page from disk in a browser without network.
+// shared is the browser of all tests, which use its page one after the other: to load the page
+// costs some eight CPU-seconds.
+var shared struct {
+	ctx    context.Context
+	stop   func()
+	folder string // with the page
+	loaded bool   // and in a state from which an address leads to another
+}
+
+// TestMain ends the browser after the tests.
+func TestMain(m *testing.M) { os.Exit(testkit.Checked{Tests: closing{m}}.Run()) }
+
+type closing struct{ *testing.M }
+
+func (c closing) Run() int {
+	defer func() {
+		if shared.stop != nil {
+			shared.stop()
+		}
+	}()
+	return c.M.Run()
+}
+
+// open opens an address of the page, from disk in a browser without network. A page that is loaded
+// goes there as where a reader follows a link.
 func open(t *testing.T, address string) *reader {
 	t.Helper()
-	testkit.OneIn(t, 3)
+	return opened(t, address, false)
+}
+
+// load loads the page anew, at an address.
+func load(t *testing.T, address string) *reader {
+	t.Helper()
+	return opened(t, address, true)
+}
+
+func opened(t *testing.T, address string, anew bool) *reader {
+	t.Helper()
 	text := html(t)
-	r := &reader{t, browsertest.Start(t, 10*time.Minute), map[string]map[string]any{}}
-	file := filepath.Join(t.TempDir(), "playground.html")
-	testkit.OK(t, os.WriteFile(file, text, 0o600))
-	r.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+file+"#"+address))
+	r := begin(t)
+	if anew || !shared.loaded {
+		testkit.OK(t, os.WriteFile(filepath.Join(shared.folder, "page.html"), text, 0o600))
+		r.navigate(address)
+	} else {
+		see[string](r, `(document.body.dataset.planned = document.body.dataset.seeds = "",
+			document.body.dataset.ready = isPlan("`+address+`") ? "yes" : "",
+			history.replaceState(null, "", "#elsewhere"), location.hash = "`+address+`")`)
+	}
 	r.ready()
+	shared.loaded = true
 	return r
+}
+
+// begin has the browser ready for a test.
+func begin(t *testing.T) *reader {
+	t.Helper()
+	testkit.OneIn(t, 3)
+	if shared.ctx == nil {
+		shared.folder, shared.ctx, shared.stop = browsertest.Open(t)
+	}
+	ctx, stop := context.WithTimeout(shared.ctx, 10*time.Minute)
+	t.Cleanup(func() {
+		stop()
+		shared.loaded = shared.loaded && !t.Failed()
+	})
+	r := &reader{t, ctx, map[string]map[string]any{}}
+	r.do(chromedp.EmulateViewport(1280, 900))
+	return r
+}
+
+// navigate loads the page.
+func (r *reader) navigate(address string) {
+	r.t.Helper()
+	r.do(chromedp.Navigate("about:blank"),
+		chromedp.Navigate("file://"+filepath.Join(shared.folder, "page.html")+"#"+address))
 }
 
 func (r *reader) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -165,7 +229,7 @@ func (r *reader) step(button string) {
 // Free play and the book move, and have their figures, before the simulator of the browser runs,
 // and what they show then is what the simulator shows.
 func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
-	r := open(t, "play")
+	r := load(t, "play")
 	r.want()
 	r.movesFirst()
 	first := see[string](r, `JSON.stringify(JSON.parse(el("first").textContent).frames)`)

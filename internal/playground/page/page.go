@@ -26,7 +26,8 @@ var program embed.FS
 
 // ErrNoProgram says that the simulator for browsers was not made when this program was built.
 var ErrNoProgram = errors.New(
-	"this llmsim was built without its playground; releases have it, and in a clone:\n" +
+	"this llmsim was built without the simulator for browsers, which a page in a file needs; " +
+		"releases have it, and in a clone:\n" +
 		"  go generate ./internal/playground/page && go build ./cmd/llmsim")
 
 // content fills the page.
@@ -52,11 +53,19 @@ func HTML() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return assemble(packed, starter)
+	unpacker, err := sources.ReadFile("vendor/fzstd.js")
+	if err != nil {
+		return nil, err
+	}
+	worker, err := sources.ReadFile("worker.js")
+	if err != nil {
+		return nil, err
+	}
+	return assemble(packed, bytes.Join([][]byte{starter, unpacker, worker}, []byte("\n")))
 }
 
-// assemble puts the page together from the packed simulator and what starts it.
-func assemble(packed, starter []byte) ([]byte, error) {
+// assemble puts the page together from the packed simulator, if any, and its worker.
+func assemble(packed, worker []byte) ([]byte, error) {
 	layout, err := template.ParseFS(sources, "page.html")
 	if err != nil {
 		return nil, err
@@ -71,15 +80,7 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.Style = template.CSS(string(style) + string(bookStyle))
-	unpacker, err := sources.ReadFile("vendor/fzstd.js")
-	if err != nil {
-		return nil, err
-	}
-	worker, err := sources.ReadFile("worker.js")
-	if err != nil {
-		return nil, err
-	}
-	c.Worker = template.HTML(bytes.Join([][]byte{starter, unpacker, worker}, []byte("\n")))
+	c.Worker = template.HTML(worker)
 	first, err := playground.NewFirst()
 	if err != nil {
 		return nil, err

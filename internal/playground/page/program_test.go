@@ -18,8 +18,6 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
-
 // html returns the page, where go generate made the simulator for browsers.
 func html(t *testing.T) []byte {
 	t.Helper()

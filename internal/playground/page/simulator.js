@@ -40,11 +40,11 @@ const simulator = (() => {
     },
     plan: async (settings, curves, ran) => JSON.parse((await hear(ran, "plan", settings, curves)).text),
     yaml: async (settings) => (await call("yaml", settings)).text,
-    overview: async (settings, past) => JSON.parse((await call("overview", settings, JSON.stringify(past))).text),
+    overview: async (settings, past) => JSON.parse((await call("overview", settings, past)).text),
     // step answers one step: prompts is an array of lengths, or of {new, cached, left}.
     step: async (settings, prompts, decodes, context) => JSON.parse((await call("step", settings,
-      JSON.stringify(prompts.map((p) => typeof p === "number" ? { new: p } : p)), decodes, context)).text),
-    open: (number, settings, past, at) => call("open", number, settings, JSON.stringify(past), at),
+      prompts.map((p) => typeof p === "number" ? { new: p } : p), decodes, context)).text),
+    open: (number, settings, past, at) => call("open", number, settings, past, at),
     next: async (number, n) => JSON.parse((await call("next", number, n)).text) ?? [],
   };
 })();

@@ -1,19 +1,12 @@
 package page_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/testkit"
 
 	"github.com/chromedp/chromedp"
@@ -41,80 +34,6 @@ func TestAddressesOfToursLeadToChapters(t *testing.T) {
 		}
 	}
 }
-
-// result returns what the program has for the settings of a run, which is simulated once.
-func (r *reader) result(run string, settings []string) (result map[string]any) {
-	r.t.Helper()
-	key := strings.Join(settings, "\n")
-	if r.known[key] == nil {
-		out, err := playground.Result(r.ctx, settings)
-		if err != nil {
-			r.t.Fatalf("%s with %v: %v", run, settings, err)
-		}
-		testkit.OK(r.t, json.Unmarshal(out, &result))
-		r.known[key] = result
-	}
-	return r.known[key]
-}
-
-// The command that a chapter gives away says what the chapter says: among the figures of its JSON
-// is the one that the chapter has, in milliseconds or seconds.
-func TestCommandsOfTheBook(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the commands of all chapters take a minute")
-	}
-	r := open(t, "play")
-	// The fleet's plan is asked for by TestReaderPlansAFleet.
-	text, err := chromedp.Run(r.ctx, chromedp.Evaluate[string](`(async () => {
-		const proofs = { join: "mean_ttft_ms", keys: "kv_tokens_share", full: "preemptions",
-			heads: "memory.kv_token", apart: "apart.p99_itl_ms", agents: "run.mean_ttft_ms",
-			training: "step_s" };
-		const list = [];
-		for (const c of chapters.filter((c) => c.command && c.id !== "fleet")) {
-			const h = Object.fromEntries(Object.entries(c.handles).map(([k, x]) => [k, x.at]));
-			let Value;
-			do {
-				ledger.forget();
-				Value = new Look(c, h).value(proofs[c.id] ?? "ms");
-			} while (ledger.missing() && await ledger.settle());
-			list.push({ ID: c.id, Line: c.command(h).split("\n")[0], Value });
-		}
-		return JSON.stringify(list);
-	})()`, chromedp.EvalAwaitPromise))
-	testkit.OK(t, err)
-	var list []struct {
-		ID, Line string
-		Value    float64
-	}
-	testkit.OK(t, json.Unmarshal([]byte(text), &list))
-	program := filepath.Join(t.TempDir(), "llmsim")
-	build := testkit.Command(t, "go", "build", "-o", program, "../../../cmd/llmsim")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if len(list) < 15 {
-		t.Errorf("only %d chapters give a command away", len(list))
-	}
-	for _, c := range list {
-		line := program + strings.TrimPrefix(c.Line, "llmsim") + " --format json"
-		out, err := testkit.Command(t, "sh", "-c", line).Output()
-		if err != nil {
-			t.Errorf("%s: %s: %v", c.ID, c.Line, err)
-			continue
-		}
-		found := slices.ContainsFunc(numberInJSON.FindAllString(string(out), -1),
-			func(digits string) bool {
-				x, err := strconv.ParseFloat(digits, 64)
-				near := func(y float64) bool { return math.Abs(y-c.Value) <= 1e-9*math.Abs(y) }
-				return err == nil && x != 0 && (near(x) || near(1000*x))
-			})
-		if !found {
-			t.Errorf("%s: %s does not print %v", c.ID, c.Line, c.Value)
-		}
-	}
-}
-
-var numberInJSON = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
 
 // docs/teaching.md lists every chapter of the book.
 func TestTeachingPageListsChapters(t *testing.T) {

@@ -15,6 +15,6 @@ addEventListener("message", async ({ data }) => {
   await ready;
   const began = performance.now();
   const ran = () => postMessage({ id: data.id, ran: true }); // for calls that take seconds
-  const answer = globalThis.llmsim[data.call](...data.args, ran);
-  postMessage({ id: data.id, took: performance.now() - began, ...answer });
+  const answer = globalThis.llmsim(data.call, JSON.stringify(data.args), ran);
+  postMessage({ id: data.id, took: performance.now() - began, ...JSON.parse(answer) });
 });

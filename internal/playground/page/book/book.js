@@ -342,7 +342,7 @@ const book = (() => {
   function press(e) { const name = under(e); if (name) { e.preventDefault(); grab(e, name, 26, false); } }
   function hover(e) { if (dragged) return; const name = under(e) ?? ""; e.target.style.cursor = name ? "ns-resize" : ""; heat(name); }
 
-  let last;
+  let last, ticking;
 
   // tick lets the machine run, slower than life, while it is in view.
   function tick(t) {
@@ -356,7 +356,7 @@ const book = (() => {
       draw();
     }
     if (ready && !still.matches) document.body.dataset.moved ??= String(Math.round(performance.now()));
-    requestAnimationFrame(tick);
+    ticking = requestAnimationFrame(tick);
   }
 
   // go leads to a step, and moves the handles that it sets and the reader did not touch.
@@ -430,7 +430,8 @@ const book = (() => {
     if (!on) { lecture(false); return; }
     if (app.playing) play(false);
     last = undefined;
-    requestAnimationFrame(tick);
+    cancelAnimationFrame(ticking); // a link within the book opens it once more
+    ticking = requestAnimationFrame(tick);
     await read(text);
   }
 

@@ -33,8 +33,8 @@ const paper = (() => {
       <div class="board">${(s.board ?? []).map(([line, note]) => `<p class="line"><span>${words(line, l)}</span>${note ? `<small>${words(note, l)}</small>` : ""}</p>`).join("")}</div></section>`;
   }
 
-  // show makes all sheets of a kind, in the order of the book, and shows them in place of the page.
-  async function show(kind) {
+  // make makes all sheets of a kind, in the order of the book.
+  async function make(kind) {
     const { width, high, type } = kinds[kind], sheets = [], stage = document.createElement("div");
     const size = `position: fixed; left: -9999px; width: ${width}px; height: ${high}px; --size: ${type}px`;
     document.body.append(Object.assign(document.createElement("p"), { id: "making", role: "status", textContent: "The sheets are being made …" }));
@@ -49,6 +49,12 @@ const paper = (() => {
         sheets.push(sheet(c, s, book.look(), book.pictures(stage)));
       }
     }
+    return sheets;
+  }
+
+  // show puts sheets in the place of the page.
+  async function show(kind, sheets) {
+    sheets ??= await make(kind);
     book.leave();
     document.querySelector("style").textContent = style(kind);
     document.body.className = kind;
@@ -56,5 +62,5 @@ const paper = (() => {
     document.body.dataset.ready = document.body.dataset.sheets = "yes";
   }
 
-  return { show, isPaper: (address) => address in kinds };
+  return { make, show, isPaper: (address) => address in kinds };
 })();

@@ -8,7 +8,8 @@ require(path.resolve(folder, "wasm_exec.js"));
   const program = fzstd.decompress(fs.readFileSync(path.join(folder, "playground.wasm.zst")));
   const { instance } = await WebAssembly.instantiate(program, go.importObject);
   go.run(instance);
+  const call = (name, settings) => JSON.parse(llmsim(name, JSON.stringify([settings])));
   for (const settings of JSON.parse(fs.readFileSync(0, "utf8")))
-    console.log(JSON.stringify({ result: llmsim.result(settings), yaml: llmsim.yaml(settings) }));
+    console.log(JSON.stringify({ result: call("result", settings), yaml: call("yaml", settings) }));
   process.exit(0);
 })();

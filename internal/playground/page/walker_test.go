@@ -1,0 +1,295 @@
+package page_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/report/lesson"
+	"github.com/llmsim/llmsim/internal/testkit"
+)
+
+// coin fails where the words of the chapter on guesses, and their two laws, are not those of the
+// lesson, or where what it says of a simulated scenario does not stand in docs/speculation.md.
+func (r *reader) coin() {
+	r.t.Helper()
+	lessons := lesson.NewDrafts(0)
+	type law struct {
+		Word                   string
+		Model, Draft, Holds, P float64
+	}
+	var want, got []law
+	for _, w := range lessons.Words {
+		want = append(want, law{w.Word, w.Target, w.Draft, w.Accept, lessons.Chance})
+	}
+	text := see[string](r, `(() => {
+		const c = chapters.find((c) => c.id === "guess");
+		return JSON.stringify(c.handles.word.stops.map((Word) => {
+			const l = new Look(c, { word: Word }), value = (name) => l.value(name);
+			return { Word, Model: value("model"), Draft: value("draft"), Holds: value("holds"),
+				P: value("kept") };
+		}));
+	})()`)
+	testkit.OK(r.t, json.Unmarshal([]byte(text), &got))
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		r.t.Errorf("the words of the coin are not the lesson's: %s", diff)
+	}
+	said := regexp.MustCompile(`\d\.\d\d times`).FindAllString(
+		see[string](r, `chapters.find((c) => c.id === "guess").measured.text`), -1)
+	docs := string(testkit.Read(r.t, filepath.Join("..", "..", "..", "docs", "speculation.md")))
+	for _, words := range said {
+		if !strings.Contains(docs, words) {
+			r.t.Errorf("docs/speculation.md does not say %q", words)
+		}
+	}
+	if len(said) != 2 {
+		r.t.Errorf("the chapter says %q of what was simulated", said)
+	}
+}
+
+// walker reads a chapter.
+type walker struct {
+	*reader
+	id      string
+	chapter *bookChapter
+}
+
+func (r *reader) walker(id string) *walker {
+	r.t.Helper()
+	w := &walker{r, id, &bookChapter{ID: id, Known: map[string]map[string]any{},
+		Servers: &playground.Servers{}}}
+	text := see[string](r, fmt.Sprintf(`JSON.stringify((({ handles, figures }) => ({ Figures: figures,
+		Stops: Object.fromEntries(Object.entries(handles).map(([k, h]) => [k, h.stops])) }))(chapters.find((c) => c.id === %q)))`, id))
+	testkit.OK(r.t, json.Unmarshal([]byte(text), w.chapter))
+	w.chapter.Result = func(settings []string) map[string]any {
+		return r.result(id, settings)
+	}
+	known := map[string]map[string]asked{}
+	w.chapter.Runs = func(handles map[string]any) map[string]asked {
+		key, err := json.Marshal(handles)
+		testkit.OK(r.t, err)
+		if known[string(key)] == nil {
+			text := see[string](r, fmt.Sprintf(
+				`JSON.stringify(chapters.find((c) => c.id === %q).runs(%s))`, id, key))
+			var runs map[string]asked
+			testkit.OK(r.t, json.Unmarshal([]byte(text), &runs))
+			known[string(key)] = runs
+		}
+		return known[string(key)]
+	}
+	return w
+}
+
+// look is what walk.js says that the page shows at a state.
+type look struct {
+	Where, Words string
+	Before       map[string]any
+	Figures      []struct {
+		Formula, Value, Text string
+		At                   map[string]any
+	}
+	Cases []struct {
+		Conditions []string
+		At         map[string]any
+	}
+	Handles map[string]any
+	Scene   map[string]any
+	Lit     float64 // cells of the field, of 500
+	Marks   map[string]any
+	Frames  map[string]framed
+	Own     bool
+}
+
+// framed is how many frames a run has, and the digest of their JSON.
+type framed struct {
+	Count  int
+	Digest string
+}
+
+// walk has the page walk as testdata/walk.js does, and holds what it showed to the program.
+func (w *walker) walk(script string) {
+	w.t.Helper()
+	if !see[bool](w.reader, `"walk" in window`) {
+		text := string(testkit.Read(w.t, filepath.Join("testdata", "walk.js")))
+		see[bool](w.reader, text+"\n;true")
+	}
+	text, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+	testkit.OK(w.t, err)
+	var looks []*look
+	testkit.OK(w.t, json.Unmarshal([]byte(text), &looks))
+	seen := 0
+	for _, l := range looks {
+		if l != nil {
+			w.look(l)
+			seen++
+		}
+	}
+	if seen < 10 {
+		w.t.Errorf("of %s only %d states were seen", w.id, seen)
+	}
+}
+
+// look holds all that the page says and draws at a state to the program.
+func (w *walker) look(shown *look) {
+	w.t.Helper()
+	name := w.id + ", " + shown.Where
+	for run, frames := range shown.Frames {
+		w.frames(name, w.chapter.Runs(shown.Handles)[run], frames)
+	}
+	if glued := gluedWords.FindString(shown.Words); glued != "" {
+		w.t.Errorf("%s has no space in %q", name, glued)
+	}
+	for _, gap := range []string{"NaN", "undefined", "–", "Infinity", "[object"} {
+		if strings.Contains(shown.Words, gap) {
+			w.t.Errorf("%s says %q: %s", name, gap, shown.Words)
+		}
+	}
+	for _, f := range shown.Figures {
+		want := bookState{f.At, shown.Before, w.chapter}.evaluate(f.Formula)
+		if text, ok := want.(string); ok {
+			if text != f.Value {
+				w.t.Errorf("%s: %s is %q, not %q", name, f.Formula, text, f.Value)
+			}
+			continue
+		}
+		value, got := number64(want), math.NaN()
+		if parsed, err := strconv.ParseFloat(f.Value, 64); err == nil {
+			got = parsed
+		}
+		if !(math.Abs(got-value) <= 1e-9*math.Abs(value)) || !shows(f.Text, value) {
+			w.t.Errorf("%s: %s is %v, not %s (%q)", name, f.Formula, value, f.Value, f.Text)
+		}
+	}
+	for _, c := range shown.Cases {
+		for i, condition := range c.Conditions {
+			holds := condition == "" ||
+				bookState{c.At, shown.Before, w.chapter}.evaluate(condition) == true
+			if holds != (i == len(c.Conditions)-1) {
+				w.t.Errorf("%s: %q holds: %v", name, condition, holds)
+			}
+		}
+	}
+	here := bookState{shown.Handles, shown.Before, w.chapter}
+	w.marks(name, here, shown.Marks)
+	memory, _ := shown.Scene["memory"].(map[string]any)
+	if memory == nil || w.id == "opening" || here.get("error") != nil {
+		return
+	}
+	runs := []string{"here"}
+	if shown.Own {
+		runs = slices.Sorted(maps.Keys(w.chapter.Runs(shown.Handles)))
+	}
+	read, _ := shown.Scene["read"].(map[string]any)
+	of := func(run string) (differs []string) {
+		for field, got := range map[string]any{"ms": shown.Scene["ms"],
+			"bytes.weights": read["weights"], "bytes.kv_read": read["kv"],
+			"peak": shown.Scene["peak"], "layers": shown.Scene["layers"],
+			"memory.weights": memory["weights"], "memory.kv_used": memory["kv"],
+			"memory.capacity": memory["capacity"], "bandwidth": shown.Scene["bandwidth"]} {
+			want := here.get(run + "." + field)
+			if !(math.Abs(number64(got)-number64(want)) <= 1e-9*number64(got)) {
+				differs = append(differs, fmt.Sprintf("%v, and %s.%s is %v", got, run, field, want))
+			}
+		}
+		sums := strings.ReplaceAll("(R.flop.matmul + R.flop.attention + R.flop.other) / R.ms * "+
+			"1000 / R.peak", "R", run)
+		lit := 500 * min(1, number64(here.evaluate(sums)))
+		if here.get(run+".fits") == true && !(math.Abs(shown.Lit-lit) <= 1e-6*lit) {
+			differs = append(differs, fmt.Sprintf("%v cells are lit, not %v", shown.Lit, lit))
+		}
+		return differs
+	}
+	if readers := shown.Scene["readers"]; readers != nil &&
+		shown.Handles["readers"] != nil && readers != shown.Handles["readers"] {
+		w.t.Errorf("%s: %v readers are drawn, not %v", name, readers, shown.Handles["readers"])
+	}
+	if !slices.ContainsFunc(runs, func(run string) bool { return of(run) == nil }) {
+		w.t.Errorf("%s: the picture has %v", name, of(runs[0]))
+	}
+}
+
+// frames holds the steps that a picture shows, with all of their fields, to those of this program.
+func (w *walker) frames(name string, asked asked, shown framed) {
+	w.t.Helper()
+	stage, err := playground.NewStage(asked.Settings, nil)
+	testkit.OK(w.t, err)
+	testkit.OK(w.t, stage.Skip(asked.From))
+	var want []playground.Frame
+	for {
+		frames, err := stage.Next(200)
+		testkit.OK(w.t, err)
+		want = append(want, frames...)
+		if len(frames) < 200 || frames[len(frames)-1].To >= asked.Until {
+			break
+		}
+	}
+	text, err := json.Marshal(want)
+	testkit.OK(w.t, err)
+	if digest := fmt.Sprintf("%x", sha256.Sum256(text)); len(want) == 0 ||
+		shown != (framed{len(want), digest}) {
+		w.t.Errorf("%s: the picture of %+v has %+v, not %d steps with the digest %s", name, asked,
+			shown, len(want), digest)
+	}
+}
+
+// marks holds the marks of a roofline to the steps that they stand for.
+func (w *walker) marks(name string, here bookState, marks map[string]any) {
+	w.t.Helper()
+	for mark, run := range map[string]string{"decode": "here", "prompt": "prompt"} {
+		shown, _ := marks[mark].(map[string]any)
+		for axis, formula := range map[string]string{"x": "F / (R.bytes.weights + R.bytes.kv_read)",
+			"y": "F / R.ms * 1000"} {
+			sums := "(R.flop.matmul + R.flop.attention + R.flop.other)"
+			formula = strings.ReplaceAll(strings.ReplaceAll(formula, "F", sums), "R", run)
+			want := number64(here.evaluate(formula))
+			if got := number64(shown[axis]); shown != nil && !(math.Abs(got-want) <= 1e-9*want) {
+				w.t.Errorf("%s: the mark of %s has %s = %v, not %v", name, run, axis, got, want)
+			}
+		}
+	}
+}
+
+// gluedWords matches a figure that the next word follows without a space.
+var gluedWords = regexp.MustCompile(`[0-9] (ms|µs|[kMGT]B|times|%|[GT]FLOP)[a-z]+`)
+
+var shownNumber = regexp.MustCompile(`-?[0-9][0-9,]*(\.[0-9]+)?`)
+
+// shows reports whether a text has a value in some decimal unit, rounded to its digits.
+func shows(text string, value float64) bool {
+	digits := shownNumber.FindString(text)
+	got, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(digits, ".")
+	unit := 0.51 * math.Pow(10, -float64(len(after)))
+	units := []float64{1, 100, 1e3, 1e6, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15}
+	return slices.ContainsFunc(units, func(u float64) bool { return math.Abs(got-u*value) <= unit })
+}
+
+// result returns what the program has for the settings of a run, which is simulated once.
+func (r *reader) result(run string, settings []string) (result map[string]any) {
+	r.t.Helper()
+	key := strings.Join(settings, "\n")
+	if r.known[key] == nil {
+		out, err := playground.Result(r.ctx, settings)
+		if err != nil {
+			r.t.Fatalf("%s with %v: %v", run, settings, err)
+		}
+		testkit.OK(r.t, json.Unmarshal(out, &result))
+		r.known[key] = result
+	}
+	return r.known[key]
+}
