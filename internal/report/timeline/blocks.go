@@ -239,7 +239,7 @@ func (b *Blocks) text(p *doc.Blocks, whole sim.Time) {
 		var line []rune
 		for _, cell := range held[row*textWidth : (row+1)*textWidth] {
 			best := '·'
-			for _, sign := range []rune("0123456789'") {
+			for _, sign := range "0123456789'" {
 				if cell[sign] > cell[best] {
 					best = sign
 				}
