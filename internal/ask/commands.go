@@ -254,10 +254,10 @@ func (p *Paste) manifest(begins *regexp.Regexp, reads func(text string) bool) st
 
 // server reads the command that starts the engine, the one that is given before those of the text.
 // Of several commands, the reader of start commands says whether they are pools of one fleet.
-func (p *Paste) server(found []string, manifest, given string) error {
+func (p *Paste) server(found []string, manifest string, o *Options) error {
 	switch {
-	case given != "":
-		p.Server = given
+	case o.Server != "":
+		p.Server = o.Server
 	case manifest != "":
 		p.Server = manifest
 	case len(found) > 0:
@@ -271,8 +271,8 @@ func (p *Paste) server(found []string, manifest, given string) error {
 			"--tensor-parallel-size 2')")
 		return nil
 	}
-	reading, err := launch.ReadFileOrText(p.assigned+p.Server, p.given)
-	if err != nil && len(found) > 1 && given == "" {
+	reading, err := launch.ReadFileOrText(p.assigned+p.Server, p.given, o.Set...)
+	if err != nil && len(found) > 1 && o.Server == "" {
 		return fmt.Errorf("the text has %d commands that start servers: %w; --server gives the "+
 			"one that was measured", len(found), err)
 	}

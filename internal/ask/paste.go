@@ -124,7 +124,7 @@ func Read(text string, o Options) (*Paste, error) {
 	if p.Server = o.Server; p.Server == "" && manifest == "" && len(servers) == 0 {
 		p.named(&p.measured)
 	}
-	if err := p.server(servers, manifest, o.Server); err != nil {
+	if err := p.server(servers, manifest, &o); err != nil {
 		return nil, err
 	}
 	if err := p.load(loads, o.Load); err != nil {

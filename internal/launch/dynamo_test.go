@@ -61,7 +61,7 @@ func TestDynamoIsReadAsItWasMeant(t *testing.T) {
 				if !reflect.DeepEqual(again, b.Servers) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, text, again)
 				}
-				reading, err := Read(text)
+				reading, err := Read(text, "speculation.acceptance=0.7")
 				if routing := "routing=" + b.Routing; err != nil || b.Routing != "round-robin" &&
 					!slices.Contains(reading.Settings, routing) {
 					t.Fatalf("meant %s, read %q, %v", routing, reading.Settings, err)

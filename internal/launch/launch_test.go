@@ -242,10 +242,6 @@ spec:
 		{"vllm serve meta-llama/Meta-Llama-3.1-70B-Instruct-FP8 -tp 4",
 			"engine.weights=fp8 model=meta-llama/Meta-Llama-3.1-70B-Instruct " +
 				"parallelism.tensor=4", "in fp8"},
-		{"python -m sglang.launch_server --model-path m --speculative-algorithm EAGLE " +
-			"--speculative-num-steps 1 --speculative-eagle-topk 1",
-			"batching.policy=sglang engine.preset=sglang model=m",
-			"--speculative-algorithm, --speculative-num-steps, --speculative-eagle-topk: "},
 		{"kind: Deployment\nspec:\n  replicas: 3\n  pod: {command: [vllm, serve, m, -dp, '4']}",
 			"model=m replicas=12", "read as 4 replicas"},
 		{gke, "engine.preset=vllm engine.version=0.8.5 model=TinyLlama/TinyLlama-1.1b " +
@@ -285,6 +281,9 @@ spec:
 
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
+		"python -m sglang.launch_server --model-path m --speculative-algorithm EAGLE " +
+			"--speculative-num-steps 1 --speculative-eagle-topk 1": "--speculative-algorithm, " +
+			"--speculative-num-steps, --speculative-eagle-topk: how many drafts are accepted",
 		"echo hello":                         "no command that starts an engine",
 		"vllm serve":                         "names no model",
 		"vllm serve $MODEL":                  "--var MODEL=…",

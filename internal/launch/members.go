@@ -210,24 +210,9 @@ func (m *member) alone() (*Reading, error) {
 	case m.replicas > 1:
 		m.Set("replicas", strconv.Itoa(m.replicas))
 	}
-	drafts := m.takeDrafts()
 	return &Reading{Engine: m.engine.Name, Settings: settings(m.Terms),
 		Flags: m.reading.Flags, Notes: m.Notes, Ignored: m.Ignored,
-		drafts: settings(drafts), drafters: m.Drafters, unknown: unknown(m.Unknown)}, nil
-}
-
-// unknown returns the options that are there.
-func unknown(options ...string) []string {
-	return slices.DeleteFunc(options, func(option string) bool { return option == "" })
-}
-
-// takeDrafts takes the drafter out of the terms.
-func (m *member) takeDrafts() map[string]string {
-	drafts := m.section("speculation")
-	for key := range drafts {
-		delete(m.Terms, key)
-	}
-	return drafts
+		asks: m.questions("speculation")}, nil
 }
 
 // scaled returns how the replicas are started and stopped, empty where all run always. It sets how

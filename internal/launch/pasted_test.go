@@ -41,9 +41,9 @@ type entry struct {
 }
 
 // variables returns what a reader of the whole script knows: what it sets above the excerpt, and
-// the sizes that its caller gives.
+// the sizes and drafts that its caller gives.
 func (e *entry) variables(l label) map[string]string {
-	given := map[string]string{}
+	given := map[string]string{"SPEC_CONFIG": `{"method":"mtp","num_speculative_tokens":3}`}
 	for name, value := range e.Assigned {
 		if value, _, _ = strings.Cut(value, " #"); !strings.ContainsAny(value, "$(") {
 			given[name] = strings.TrimSpace(value)
@@ -83,12 +83,29 @@ func pastedEntries(t *testing.T, check func(e *entry, l label, text string)) {
 	}
 }
 
+// read reads an entry, and gives what it is asked for, of drafts and of caches.
+func (e *entry) read(text string, l label) (r *launch.Reading, given []string, err error) {
+	answers := []string{"fleet.pools.1.speculation.acceptance=0.7", "speculation.acceptance=0.7",
+		"memory.cpu=1TB", "memory.tokens=1000000"}
+	for {
+		r, err = launch.ReadFileOrText(text, e.variables(l), given...)
+		i := slices.IndexFunc(answers, func(answer string) bool {
+			key, _, _ := strings.Cut(answer, "=")
+			return err != nil && strings.Contains(err.Error(), "set "+key)
+		})
+		if i < 0 || slices.Contains(given, answers[i]) {
+			return r, given, err
+		}
+		given = append(given, answers[i])
+	}
+}
+
 // Of the commands and manifests that people have, most of those are read of which a person expects
 // it, with the sizes that they state. A kind is read no less than it was.
 func TestPastedEntries(t *testing.T) {
 	expected, read := map[string]int{}, map[string]int{}
 	pastedEntries(t, func(e *entry, l label, text string) {
-		r, err := launch.ReadFileOrText(text, e.variables(l))
+		r, _, err := e.read(text, l)
 		if l.Expected {
 			expected[e.Kind]++
 		}
@@ -378,8 +395,9 @@ spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution:
 	}
 }
 
-// What ranks of contexts under LMDeploy add to the cache is said: they share what copies of heads
-// would take, of which Qwen3-235B-A22B has four, and 8 accelerators two copies each.
+// Ranks of contexts under LMDeploy end the command where they add to the cache: they share what
+// copies of heads would take, of which Qwen3-235B-A22B has four, and 8 accelerators two copies
+// each.
 func TestSharesOfHeadsAreSaid(t *testing.T) {
 	for words, want := range map[string]string{
 		"Qwen/Qwen3-235B-A22B --tp 8 --cp 2":           "has 2 times as many tokens",
@@ -388,8 +406,16 @@ func TestSharesOfHeadsAreSaid(t *testing.T) {
 		"Qwen/Qwen3-235B-A22B --tp 8":                  "",
 	} {
 		r, err := launch.Read("lmdeploy serve api_server " + words)
-		if err != nil || !strings.Contains(strings.Join(r.Notes, "\n"), want) ||
-			want == "" && len(r.Notes) > 0 {
+		_, given := launch.Read("lmdeploy serve api_server "+words, "memory.tokens=9")
+		if given != nil {
+			t.Errorf("%s with memory.tokens: %v", words, given)
+		}
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = strings.Join(r.Notes, "\n")
+		}
+		if !strings.Contains(said, want) || want == "" && said != "" ||
+			(err != nil) != strings.HasPrefix(want, "has ") {
 			t.Errorf("%s: %v, %v, want %q", words, r, err, want)
 		}
 	}
@@ -492,8 +518,9 @@ func TestOtherEnginesAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"lmdeploy serve api_server Qwen/Qwen3-32B --tp 4 --quant-policy 8": "engine.kv-cache=" +
 			"int8 engine.preset=lmdeploy model=Qwen/Qwen3-32B parallelism.tensor=4",
-		"./llama-server -m qwen3-32b.gguf -c 4096 -ngl 99 -ctk q8_0": "engine.kv-cache=int8 " +
-			"engine.max-model-len=4096 engine.preset=llama.cpp model=qwen3-32b.gguf",
+		"./llama-server -m qwen3-32b.gguf -c 4096 -ngl 99 -ctk q8_0 -ctv q8_0": "" +
+			"engine.kv-cache=int8 engine.max-model-len=4096 engine.preset=llama.cpp " +
+			"model=qwen3-32b.gguf",
 		"llama-server -hf unsloth/Qwen3-8B-GGUF -c 0": "engine.preset=llama.cpp " +
 			"engine.weights=q4_k_m model=Qwen/Qwen3-8B",
 		"text-generation-launcher --model-id Qwen/Qwen3-32B --quantize bitsandbytes": "engine." +
@@ -505,6 +532,74 @@ func TestOtherEnginesAreRead(t *testing.T) {
 		r, err := launch.Read(text)
 		if err != nil || strings.Join(r.Settings, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", text, r, err, want)
+		}
+	}
+}
+
+// What decides sizes or bytes is read, asked for or refused: it never ends as a note, under any
+// engine.
+func TestSizesAreNeverNotes(t *testing.T) {
+	for command, list := range map[string][]string{
+		"vllm serve google/gemma-3-27b-it": {"-tp 2", "-pp 2", "-dp 2", "-dcp 2", "-pcp 2",
+			"--kv-cache-memory-bytes 1000", "--gpu-memory-utilization 0.5", "-q fp8",
+			"--kv-cache-dtype fp8", "--dtype float32", "--cpu-offload-gb 4", "--enforce-eager",
+			"--offload-group-size 2", "--num-gpu-blocks-override 10", "--kv-offloading-size 4",
+			"--disable-hybrid-kv-cache-manager", "--disable-sliding-window", "-O0",
+			`--hf-overrides '{"text_config":{"num_hidden_layers":4}}'`, "--hf-config-path x",
+			`--speculative-config '{"method":"suffix"}'`, `--speculative-config x`,
+			`--speculative-config '{"method":"ngram"}'`, "--override-engine-args x",
+			`--compilation-config '{"level":0}'`, `-cc '{"mode":0}'`, "-cc.use_cudagraph=false",
+			"--connector kvbm"},
+		"vllm serve Qwen/Qwen3-30B-A3B": {"-dp 2 -ep", "-tp 2 -ep",
+			`--eplb-config '{"num_redundant_experts":8}'`},
+		"vllm serve Qwen/Qwen3.5-27B": {"--mamba-cache-dtype float16"},
+		"python -m sglang.launch_server --model-path google/gemma-3-27b-it": {"--tp 2", "--pp 2",
+			"--dp 2", "--attn-cp-size 2", "--tp 2 --dp 3 --enable-dp-attention",
+			"--enable-nsa-prefill-context-parallel", "--moe-dp-size 2", "--moe-dense-tp-size 2",
+			"--mem-fraction-static 0.5", "--max-total-tokens 1000", "--quantization fp8",
+			"--torchao-config int4wo-128", "--modelopt-quant fp8", "--kv-cache-dtype fp8_e4m3",
+			"--json-model-override-args '{\"head_dim\":4}'", "--kt-num-gpu-experts 8",
+			"--cpu-offload-gb 4", "--offload-group-size 2", "--disable-cuda-graph",
+			"--swa-full-tokens-ratio 0.5", "--disable-hybrid-swa-memory", "--enable-lmcache",
+			"--enable-hierarchical-cache --hicache-ratio 3", "--speculative-algorithm DFLASH",
+			"--max-mamba-cache-size 4"},
+		"trtllm-serve Qwen/Qwen3-30B-A3B": {"--tp_size 2", "--pp_size 2", "--cp_size 2",
+			"--tp_size 4 --ep_size 3", "--cluster_size 2",
+			"--kv_cache_free_gpu_memory_fraction 0.5"},
+		"trtllm-serve google/gemma-3-27b-it --config c": {"{kv_cache_config: {dtype: fp8}}",
+			"{kv_cache_config: {max_attention_window: [512]}}", "{quant_config: {quant_algo: FP8}}",
+			"{quant_config: {kv_cache_quant_algo: FP8}}", "{dtype: float32}",
+			"{moe_config: {load_balancer: {num_slots: 8}}}", "{use_cuda_graph: false}",
+			"{kv_cache_config: {host_cache_size: 10000}}", "{moe_tensor_parallel_size: 2}",
+			"{speculative_config: {decoding_type: Medusa}}"},
+		"lmdeploy serve api_server Qwen/Qwen3-235B-A22B --tp 8": {"--dp 2", "--ep 8", "--cp 2",
+			"--cache-max-entry-count 0.5", "--model-format awq", "--quant-policy 8", "--eager-mode",
+			"--speculative-algorithm eagle", "--dtype float32"},
+		"llama-server -m gemma-3-27b-it-Q4_K_M.gguf": {"-ngl 10", "-ncmoe 4", "--cpu-moe",
+			"-ot exps=CPU", "-nkvo", "-ctk q8_0", "-ctv q8_0", "-ctk q8_0 -ctv q8_0", "-ts 1,1",
+			"-sm row", "--swa-full", "--spec-type draft-mtp", "-md x.gguf"},
+		"text-generation-launcher --model-id google/gemma-3-27b-it": {"--num-shard 2",
+			"--quantize fp8", "--dtype float32", "--kv-cache-dtype fp8_e5m2", "--cuda-graphs 0",
+			"--max-batch-total-tokens 4000", "--cuda-memory-fraction 0.5", "--speculate 2"},
+	} {
+		read := func(text string) (string, error) {
+			r, err := launch.Read(text)
+			if err != nil {
+				return "", err
+			}
+			return strings.Join(r.Settings, " "), nil
+		}
+		file := strings.HasSuffix(command, "--config c")
+		plain, err := read(strings.TrimSuffix(command, " --config c"))
+		testkit.OK(t, err)
+		for _, given := range list {
+			text := command + " " + given
+			if file {
+				text = "cat <<E >c\n" + given + "\nE\n" + command
+			}
+			if set, err := read(text); err == nil && set == plain {
+				t.Errorf("%s changes nothing of %s", given, command)
+			}
 		}
 	}
 }

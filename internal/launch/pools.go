@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch/options"
 )
 
 // notOneFleet returns why commands are not the pools of one fleet, nil where they are.
@@ -40,21 +42,21 @@ func notOneFleet(members []member) error {
 func joinPools(members []member) (*Reading, error) {
 	var list []section
 	roles := map[string]int{}
-	var lost, drafters, formats []string
-	var drafts map[string]string
+	var lost []string
+	var asks []options.Ask
 	for i := range members {
 		delete(members[i].Terms, "pool")
 		lost = append(lost, members[i].Ignored...)
-		drafters = append(drafters, members[i].Drafters...)
-		formats = append(formats, members[i].Unknown)
-		if own := members[i].takeDrafts(); i == 0 || maps.Equal(own, drafts) {
-			drafts = own
-		} else {
-			drafts = nil // each pool has its own, which needs its own acceptance
-		}
 		roles[members[i].role]++
 	}
 	common, own := agreed(members)
+	for i := range members {
+		drafter := "speculation"
+		if slices.Contains(own, drafter) {
+			drafter = fmt.Sprintf("fleet.pools.%d.speculation", i)
+		}
+		asks = append(asks, members[i].questions(drafter)...)
+	}
 	for i := range members {
 		m := &members[i]
 		scaling := m.scaled()
@@ -76,9 +78,7 @@ func joinPools(members []member) (*Reading, error) {
 	}
 	common["fleet.pools"] = text
 	return &Reading{Engine: members[0].engine.Name, Settings: settings(common),
-		Notes: notesOf(members), Ignored: lost, drafts: settings(drafts),
-		unknown:  unknown(formats...),
-		drafters: slices.Compact(slices.Sorted(slices.Values(drafters)))}, nil
+		Notes: notesOf(members), Ignored: lost, asks: asks}, nil
 }
 
 // agreed returns the values of sections that are the same in all pools, and the names of the other

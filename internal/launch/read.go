@@ -35,7 +35,7 @@ func ReadFileOrText(text string, given map[string]string, overrides ...string) (
 		return nil, err
 	}
 	r.asStarted(overrides)
-	return r.with(overrides), r.known(overrides)
+	return r, r.known(overrides)
 }
 
 func readFileOrText(text string, given map[string]string) (*Reading, error) {
@@ -107,7 +107,7 @@ func Read(text string, overrides ...string) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.with(overrides), r.known(overrides)
+	return r, r.known(overrides)
 }
 
 // readWith reads commands with variables of certain values, whose files are found beside them.

@@ -1,11 +1,13 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/engines"
+	"github.com/llmsim/llmsim/internal/launch/options"
 )
 
 // Reading is a command as a scenario.
@@ -21,41 +23,41 @@ type Reading struct {
 	Notes   []string
 	Ignored []string
 
-	// drafts are overrides for the drafter that the command starts, and drafters the flags that
-	// ask for it.
-	drafts, drafters []string
-	// unknown are options by which weights have a number format that only the checkpoint knows.
-	unknown []string
+	// asks are what the command leaves open, though it decides sizes or bytes.
+	asks []options.Ask
 }
 
-// known returns an error for weights whose number format neither the command nor overrides say:
-// with those as published, the answer would be about another server.
+// known returns an error for what overrides have to say and do not: without it, the answer would be
+// about another server.
 func (r *Reading) known(overrides []string) error {
-	if len(r.unknown) == 0 || slices.ContainsFunc(overrides, func(set string) bool {
-		return strings.HasPrefix(set, "engine.weights=") || strings.HasPrefix(set, "engine=") ||
-			strings.HasPrefix(set, "model=")
-	}) {
-		return nil
+	for _, ask := range r.asks {
+		if !slices.ContainsFunc(overrides, func(set string) bool {
+			return slices.ContainsFunc(ask.Keys, func(key string) bool {
+				return strings.HasPrefix(set, key)
+			})
+		}) {
+			return errors.New(ask.Words)
+		}
 	}
-	return fmt.Errorf("%s: the number format of the weights is in the checkpoint alone: set "+
-		"engine.weights, such as --set engine.weights=int4", r.unknown[0])
+	return nil
 }
 
-// with returns the reading for a scenario with further overrides: with the drafter, if they give
-// the acceptance of its drafts, which no command says, and else without one.
-func (r *Reading) with(overrides []string) *Reading {
-	if slices.ContainsFunc(overrides, func(set string) bool {
-		return strings.HasPrefix(set, "speculation.acceptance") ||
-			strings.HasPrefix(set, "speculation=")
-	}) {
-		r.Settings = append(r.Settings, r.drafts...)
-	} else if len(r.drafters) > 0 {
-		r.Ignored = append(r.Ignored, r.drafters...)
-		r.addNote("%s: speculative decoding needs an acceptance rate, which is a property of your "+
-			"texts: set speculation.acceptance, such as speculation.acceptance=0.7",
-			strings.Join(r.drafters, ", "))
+// questions returns those of a command whose drafter is a section of a scenario.
+func (m *member) questions(drafter string) []options.Ask {
+	asks := m.Asks
+	if m.Unknown != "" {
+		asks = append(asks, options.Ask{Keys: []string{"engine.weights=", "engine=", "model="},
+			Words: m.Unknown + ": the number format of the weights is in the checkpoint alone: " +
+				"set engine.weights, such as --set engine.weights=int4"})
 	}
-	return r
+	if len(m.Drafters) > 0 {
+		asks = append(asks, options.Ask{Keys: []string{drafter + ".acceptance", drafter + "="},
+			Words: fmt.Sprintf("%s: how many drafts are accepted is a property of your texts: "+
+				"set %[2]s.acceptance, such as --set %[2]s.acceptance=0.7, or leave the "+
+				"drafter out",
+				strings.Join(m.Drafters, ", "), drafter)})
+	}
+	return asks
 }
 
 // asStarted sets what an engine does by itself where neither the command nor overrides say it: it
@@ -63,7 +65,7 @@ func (r *Reading) with(overrides []string) *Reading {
 func (r *Reading) asStarted(overrides []string) {
 	says := func(list []string) bool {
 		return slices.ContainsFunc(list, func(set string) bool {
-			return strings.HasPrefix(set, "parallelism") || strings.HasPrefix(set, "fleet.pools")
+			return strings.HasPrefix(set, "parallelism") || strings.HasPrefix(set, "fleet.pools=")
 		})
 	}
 	if !says(r.Settings) && !says(overrides) {

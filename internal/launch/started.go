@@ -158,7 +158,9 @@ func (s *started) read(file files) (*reading, error) {
 		r.Model != nil && r.Model.DType != hardware.BF16 && r.Model.DType != hardware.FP16 {
 		r.Unknown = "" // its name or its config says it
 	}
-	s.engine.Interpret(r)
+	if err := s.engine.Interpret(r); err != nil {
+		return nil, err
+	}
 	s.precise(r)
 	if accelerator := acceleratorNamed(s.Product); accelerator != "" {
 		r.Set("hardware", accelerator)

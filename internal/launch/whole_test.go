@@ -32,12 +32,12 @@ func TestPastedEntriesRunWhole(t *testing.T) {
 			return
 		}
 		of++
-		r, err := launch.ReadFileOrText(text, e.variables(l))
+		r, given, err := e.read(text, l)
 		if err != nil {
 			ended["it states what is not simulated"]++
 			return
 		}
-		simulation, set, err := anywhere(t, r)
+		simulation, set, err := anywhere(t, r, given...)
 		if err == nil {
 			whole++
 			checkWrittenAgain(t, e.ID, simulation, set)
@@ -60,7 +60,8 @@ func TestPastedEntriesRunWhole(t *testing.T) {
 
 // anywhere runs a reading with a handful of requests on the first accelerator that holds it, and
 // returns a simulation of it, and the settings that no command has.
-func anywhere(t *testing.T, r *launch.Reading) (*scenarios.Simulation, []string, error) {
+func anywhere(t *testing.T, r *launch.Reading, given ...string) (*scenarios.Simulation, []string,
+	error) {
 	const load = "workload={requests: 4, arrivals: at-once, prompt: 100, output: 8}"
 	list := []string{"b200-sxm", "b300-sxm", "mi300x", "h100-sxm"}
 	if i := slices.IndexFunc(r.Settings, func(set string) bool {
@@ -70,7 +71,7 @@ func anywhere(t *testing.T, r *launch.Reading) (*scenarios.Simulation, []string,
 	}
 	var first error
 	for _, name := range list {
-		set := []string{load, "hardware=" + name}
+		set := append([]string{load, "hardware=" + name}, given...)
 		simulation, err := simulated(r, set)
 		if err == nil {
 			result, err := simulation.Run(t.Context())

@@ -207,7 +207,7 @@ func (r *Reading) interpretDrafter(engine string) {
 		"drafter-tokens", "drafter-breadth"} {
 		r.Take(term)
 	}
-	if !given && (engine != "vllm" || model == "") {
+	if !given && (engine != "vllm" && engine != "llama.cpp" || model == "") || name == "none" {
 		return
 	}
 	if model == "[ngram]" { // of vLLM up to 0.8
@@ -216,12 +216,13 @@ func (r *Reading) interpretDrafter(engine string) {
 	if engine == "vllm" && given {
 		var v vllmDrafter
 		if err := json.Unmarshal([]byte(name), &v); err != nil {
-			r.Note("--speculative-config: found %q; want JSON: %v", name, err)
+			r.Refuse("--speculative-config: found %q; want JSON: %v", name, err)
 			return
 		}
 		name, f.model, f.tokens, f.tensor = v.Method, v.Model, v.Tokens, v.Tensor
 	}
-	switch lower := strings.ToLower(name); {
+	// llama.cpp's names begin with draft-, or are ngram-simple and the like.
+	switch lower := strings.TrimPrefix(strings.ToLower(name), "draft-"); {
 	case lower == "eagle3", engine == "trtllm" && lower == "eagle",
 		name == "" && strings.Contains(strings.ToLower(f.model), "eagle3"):
 		f.method, f.vocabulary = "eagle", 32000
@@ -232,11 +233,11 @@ func (r *Reading) interpretDrafter(engine string) {
 		f.method = "eagle"
 	case strings.HasPrefix(lower, "ngram"):
 		f.method, f.tokens, f.width = "n-gram", cmp.Or(f.tokens, f.nodes), 1
-	case lower == "draft_model", lower == "standalone", lower == "drafttarget",
+	case lower == "draft_model", lower == "standalone", lower == "simple", lower == "drafttarget",
 		name == "" && f.model != "":
 		f.method = "draft-model"
 	default:
-		r.Note("drafts by %s are not simulated", name)
+		r.Refuse("%s: drafts by %s are not simulated", strings.Join(r.Drafters, ", "), name)
 		return
 	}
 	r.Set("speculation.method", f.method)

@@ -26,15 +26,16 @@ func TestHostMemoryIsRead(t *testing.T) {
 			"memory.cpu=5GB memory.policy=vllm-offload model=m", ""},
 		{`vllm serve m --kv-transfer-config '{"kv_connector":"OffloadingConnector",` +
 			`"kv_role":"kv_both","kv_connector_extra_config":{"num_cpu_blocks":1000}}'`,
-			"model=m", "its cpu_bytes_to_use is memory.cpu"},
+			"", "its cpu_bytes_to_use is memory.cpu"},
 		{`vllm serve m --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1",` +
 			`"kv_role":"kv_both"}'`, "memory.policy=lmcache model=m", ""},
 		{sglang + "--tp 8 --enable-hierarchical-cache --hicache-size 30 --page-size 64 " +
 			"--hicache-write-policy write_back",
 			"batching.policy=sglang engine.preset=sglang memory.block-size=64 memory.cpu=240GB " +
 				"memory.policy=hicache memory.write=back model=m parallelism.tensor=8", ""},
-		{sglang + "--enable-hierarchical-cache --hicache-ratio 3", "batching.policy=sglang " +
+		{sglang + "--enable-hierarchical-cache", "batching.policy=sglang " +
 			"engine.preset=sglang memory.policy=hicache model=m", "the default of memory.cpu"},
+		{sglang + "--enable-hierarchical-cache --hicache-ratio 3", "", "set memory.cpu to"},
 		{sglang + "--hicache-size 30", "batching.policy=sglang engine.preset=sglang model=m", ""},
 		{"cat <<EOF > x.yml\nkv_cache_config:\n  host_cache_size: 1073741824\nEOF\n" +
 			"trtllm-serve m --tp_size 4 --extra_llm_api_options x.yml",
@@ -42,6 +43,9 @@ func TestHostMemoryIsRead(t *testing.T) {
 				"model=m parallelism.tensor=4", ""},
 	} {
 		r, err := launch.Read(c.text)
+		if c.settings == "" && err != nil && strings.Contains(err.Error(), c.note) {
+			continue // it is asked for
+		}
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue

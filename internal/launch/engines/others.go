@@ -1,11 +1,14 @@
 package engines
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -32,9 +35,9 @@ func lmdeploy() *Engine {
 	}
 }
 
-// sharedHeads says by how much the KV cache under LMDeploy's --cp is larger than the one that is
-// simulated: its ranks share the tokens of heads that tensor parallelism alone would copy
-// (docs/en/advance/context_parallel.md of InternLM/lmdeploy).
+// sharedHeads asks for the size of the KV cache with LMDeploy's --cp where it is larger than the
+// one that is simulated: its ranks share the tokens of heads that tensor parallelism alone would
+// copy (docs/en/advance/context_parallel.md of InternLM/lmdeploy).
 func (r *Reading) sharedHeads() {
 	flag := r.Flags["contexts"]
 	ranks := r.Number("contexts", 1)
@@ -50,9 +53,10 @@ func (r *Reading) sharedHeads() {
 		}
 	}
 	if times := min(ranks, copies); times > 1 {
-		r.Note("%s %d is not simulated: the KV cache has %d times as many tokens as with tensor "+
-			"parallelism alone, which keeps %d copies of each head: set memory.tokens", flag, ranks,
-			times, copies)
+		r.Asks = append(r.Asks, options.Ask{Keys: []string{"memory.tokens"}, Words: fmt.Sprintf(
+			"%s %d is not simulated: the KV cache has %d times as many tokens as with tensor "+
+				"parallelism alone, which keeps %d copies of each head: set memory.tokens, the "+
+				"tokens that the engine logs", flag, ranks, times, copies)})
 		return
 	}
 	r.Note("%s %d is read as tensor parallelism alone, whose KV cache is as large", flag, ranks)
@@ -75,10 +79,34 @@ func llamaCPP() *Engine {
 		},
 		interpret: func(r *Reading) {
 			r.Set("engine.preset", "llama.cpp")
+			r.interpretDrafter("llama.cpp")
+			r.inMemory()
 			if r.Number("batching.max-sequences", 1) > 1 {
 				r.Note("several slots: llama.cpp is simulated as measured for one user")
 			}
 		},
+	}
+}
+
+// inMemory refuses layers in host memory, and values of another format than keys.
+func (r *Reading) inMemory() {
+	if _, whole := r.Take("hybrid-manager"); whole {
+		r.keepsWhole("paged", "--swa-full")
+	}
+	given, _ := r.Take("layers")
+	layers, err := strconv.Atoi(given)
+	if all := r.layers(); given != "" && err == nil && layers >= 0 && all > 0 && layers < all {
+		r.Refuse("%s %d: of %d layers the others lie in host memory, which is not simulated",
+			r.Flags["layers"], layers, all)
+	}
+	values, _ := r.Take("cache-of-values")
+	keys := r.Terms["engine.kv-cache"]
+	if cmp.Or(keys, "fp16") != cmp.Or(values, "fp16") {
+		r.Refuse("keys of the KV cache in %s and values in %s are not simulated: give "+
+			"-ctk and -ctv one format", cmp.Or(keys, "fp16"), cmp.Or(values, "fp16"))
+	}
+	if keys == "fp16" || keys == "bf16" {
+		r.Take("engine.kv-cache")
 	}
 }
 

@@ -73,11 +73,29 @@ func interpretSGLang(r *Reading) {
 	backend, _ := r.Take("exchange")
 	exchange := backend != "" && backend != "none"
 	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
+	if _, whole := r.Take("hybrid-manager"); whole {
+		r.keepsWhole("radix", "--disable-hybrid-swa-memory")
+	}
+	split := tensor
+	if attention {
+		split = max(1, tensor/data)
+	}
+	if dense := r.Number("dense", split); dense != split {
+		r.Refuse("%s %d: dense layers are simulated over %d accelerators, as attention is",
+			r.Flags["dense"], dense, split)
+	}
+	r.Take("dense")
+	ratio, scaled := r.Take("hicache-ratio")
+	if _, sized := r.Terms["memory.cpu"]; scaled && !sized && r.Terms["hicache"] != "" {
+		r.Asks = append(r.Asks, options.Ask{Keys: []string{"memory.cpu"},
+			Words: "--hicache-ratio " + ratio + ": set memory.cpu to as many times the " +
+				"KV cache of all accelerators"})
+	}
 	if _, tiered := r.Take("hicache"); tiered {
 		r.Set("memory.policy", "hicache")
-		if r.Terms["memory.cpu"] == "" {
+		if r.Terms["memory.cpu"] == "" && !scaled {
 			r.Note("--enable-hierarchical-cache is read with the default of memory.cpu; set it " +
-				"to --hicache-ratio times the KV cache of all accelerators")
+				"to twice the KV cache of all accelerators")
 		}
 		r.offloads("hicache", tensor*r.Number("parallelism.pipeline", 1))
 	} else {
@@ -99,9 +117,8 @@ func interpretSGLang(r *Reading) {
 			r.Set("parallelism.expert", "1")
 		}
 	case attention:
-		r.Note("--dp-size %d does not divide --tp-size %d, so that --enable-dp-attention was "+
-			"left out", data, tensor)
-		r.Take("parallelism.data")
+		r.Refuse("--dp-size %d does not divide --tp-size %d, which --enable-dp-attention needs",
+			data, tensor)
 	default:
 		r.Take("parallelism.data")
 		r.Set("replicas", strconv.Itoa(data))

@@ -69,6 +69,14 @@ type Reading struct {
 // experts reports whether the model is known to be a mixture of experts.
 func (r *Reading) experts() bool { return r.Model != nil && r.Model.Experts() != nil }
 
+// layers returns the number of layers of the model, 0 where it is not known.
+func (r *Reading) layers() int {
+	if r.Model == nil {
+		return 0
+	}
+	return r.Model.Layers()
+}
+
 // keepsParts reports whether the model is known to have layers with windows or states of fixed
 // size.
 func (r *Reading) keepsParts() bool {
@@ -79,5 +87,25 @@ func (r *Reading) keepsParts() bool {
 	return kept.Windowed+kept.Fixed > 0
 }
 
-// Interpret turns the terms that a command sets into keys of a scenario.
-func (e *Engine) Interpret(r *Reading) { e.interpret(r) }
+// keepsWhole reads that layers with windows keep all tokens, which a memory policy means.
+func (r *Reading) keepsWhole(policy, words string) {
+	if _, given := r.Terms["memory.policy"]; r.keepsParts() && !given {
+		r.Set("memory.policy", policy)
+		r.Note("layers with windows keep all tokens: %s", words)
+	}
+}
+
+// Interpret turns the terms that a command sets into keys of a scenario, and returns why they
+// cannot be.
+func (e *Engine) Interpret(r *Reading) error {
+	format, given := r.Take("state-format")
+	for i := 0; given && r.Model != nil && i < len(r.Model.Groups); i++ {
+		m, recurrent := r.Model.Groups[i].Mixer.(*models.Recurrent)
+		if recurrent && string(m.StateType) != format {
+			r.Refuse("%s %s: states are simulated in %s, as the model's config has them",
+				r.Flags["state-format"], format, m.StateType)
+		}
+	}
+	e.interpret(r)
+	return r.Err()
+}

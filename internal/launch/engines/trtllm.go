@@ -106,6 +106,14 @@ func interpretTRTLLM(r *Reading) {
 	}
 	_, attention := r.Take("attention")
 	tensor, expert := r.Number("parallelism.tensor", 1), r.Number("parallelism.expert", 1)
+	if n := r.Number("moe-tensor", 0); n > 0 && n*max(expert, tensor/n) != tensor {
+		r.Refuse("moe_tensor_parallel_size %d times %d of experts is not --tp_size %d", n, expert,
+			tensor)
+	} else if n > 0 && expert == 1 {
+		expert = tensor / n
+		r.Set("parallelism.expert", strconv.Itoa(expert))
+	}
+	r.Take("moe-tensor")
 	switch {
 	case attention && tensor > 1:
 		r.Set("parallelism.tensor", "1")
@@ -115,6 +123,6 @@ func interpretTRTLLM(r *Reading) {
 			r.Set("parallelism.expert", "1") // each accelerator has a slice of all experts
 		}
 	case tensor%expert != 0:
-		r.Note("--ep_size %d does not divide --tp_size", expert)
+		r.Refuse("--ep_size %d does not divide --tp_size %d", expert, tensor)
 	}
 }

@@ -102,9 +102,8 @@ func interpretVLLM(r *Reading) {
 	if v := r.Version(); r.Terms["pool"] != "" && !told && optsIn().Has(v) && !v.IsZero() {
 		manager = "false"
 	}
-	if _, given := r.Terms["memory.policy"]; manager == "false" && r.keepsParts() && !given {
-		r.Set("memory.policy", "prefix-cache")
-		r.Note("layers with windows keep all tokens: the manager of hybrid caches is off, which " +
+	if manager == "false" {
+		r.keepsWhole("prefix-cache", "the manager of hybrid caches is off, which "+
 			"--no-disable-hybrid-kv-cache-manager turns on")
 	}
 	ranks := 1

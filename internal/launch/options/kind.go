@@ -3,6 +3,8 @@ package options
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +59,9 @@ const (
 	unread   = "unread"
 	switches = "switches"
 	experts  = "experts"
+	// refused is the kind of options that end the command, since they decide sizes or bytes that no
+	// scenario has.
+	refused = "refused"
 )
 
 // kindOf returns a kind by its name. It panics for a name that no kind has: tables are part of the
@@ -68,7 +73,7 @@ func kindOf(name string) kind {
 	switch name {
 	case "":
 		return kind{same, as}
-	case unread, switches:
+	case unread, switches, refused:
 		return kind{words("", ""), as}
 	case experts:
 		return kind{func(text string) (string, error) {
@@ -102,14 +107,6 @@ func kindOf(name string) kind {
 		return kind{compilation, never}
 	case "decode-only":
 		return kind{words("", ""), oneOf("off", `{"cudagraph_mode":"FULL_DECODE_ONLY"}`)}
-	case "one":
-		return kind{only("1", "parallelism of contexts is not simulated"), never}
-	case "no-offload":
-		return kind{only("0", "weights in host memory are not simulated"), never}
-	case "no-format":
-		return kind{only("", "set engine.weights, the number format of the weights"), never}
-	case "no-bytes":
-		return kind{only("", "set memory.tokens, the size of the cache in tokens"), never}
 	case "level":
 		return kind{level, never}
 	case "transfer":
@@ -117,8 +114,8 @@ func kindOf(name string) kind {
 			return `{"kv_connector":"NixlConnector","kv_role":"kv_both"}`, true
 		}}
 	case "phase":
-		return kind{words("null", "", "agg", "", "prefill_and_decode", "", "prefill", "prefill",
-			"decode", "decode"), as}
+		return kind{words("null", "", "agg", "", "prefill_and_decode", "", "hybrid", "",
+			"prefill", "prefill", "decode", "decode"), as}
 	case "server-role":
 		return kind{words("CONTEXT", "prefill", "GENERATION", "decode"), never}
 	case "gib":
@@ -136,6 +133,8 @@ func kindOf(name string) kind {
 		return kind{words("0", "vllm-v0", "1", ""), never}
 	case "switch":
 		return kind{words("0", "", "1", "true"), oneOf("true", "1")}
+	case "overrides":
+		return kind{overrides, never}
 	case "none":
 		return kind{func(string) (string, error) { return "true", nil }, oneOf("true", "null")}
 	}
@@ -177,8 +176,15 @@ func otherKind(name string) kind {
 	case "quant-policy":
 		return kind{words("0", "", "8", "int8", "4", "fp4"), never}
 	case "ggml":
-		return kind{words("f16", "", "bf16", "", "f32", "fp32", "q8_0", "int8", "q4_0", "fp4"),
-			never}
+		return kind{words("f16", "fp16", "bf16", "bf16", "f32", "fp32", "q8_0", "int8",
+			"q4_0", "fp4"), never}
+	case "graph-sizes": // of Text Generation Inference
+		return kind{func(text string) (string, error) {
+			if text == "0" {
+				return eager, nil
+			}
+			return largest(text)
+		}, never}
 	case "context": // 0 is the model's
 		return kind{func(text string) (string, error) {
 			if text == "0" {
@@ -214,18 +220,6 @@ func words(pairs ...string) func(string) (string, error) {
 		}
 		last := len(known) - 1
 		return "", leftOut("known are " + strings.Join(known[:last], ", ") + " and " + known[last])
-	}
-}
-
-// only returns a reader of one value, which sets nothing: others are an error, since they decide
-// what an accelerator holds.
-func only(value, why string) func(string) (string, error) {
-	return func(text string) (string, error) {
-		if x, err := strconv.ParseFloat(text, 64); text != value && (err != nil ||
-			strconv.FormatFloat(x, 'g', -1, 64) != value) {
-			return "", fmt.Errorf("found %q: %s", text, why)
-		}
-		return "", nil
 	}
 }
 
@@ -306,7 +300,8 @@ func format(text string) (string, error) {
 		return "fp16", nil
 	case "float", "float32":
 		return "fp32", nil
-	case "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "fp8_per_token_head", "modelopt":
+	case "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "fp8_e4m3fn",
+		"fp8_per_token_head", "modelopt":
 		return "fp8", nil
 	case "int8", "int8_per_token_head", "w8a8_int8":
 		return "int8", nil
@@ -371,17 +366,52 @@ func redundantExperts(text string) (string, error) {
 	return count(fmt.Sprint(config.Redundant))
 }
 
+// overrides reads the keys of a model's config that JSON replaces. Those of sizes and formats are
+// an error, in any part of it; others, such as those of RoPE, are left out.
+func overrides(text string) (string, error) {
+	var config map[string]any
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", fmt.Errorf("found %q; want JSON: %w", text, err)
+	}
+	for open := []map[string]any{config}; len(open) > 0; open = open[1:] {
+		for _, key := range slices.Sorted(maps.Keys(open[0])) {
+			if inner, is := open[0][key].(map[string]any); is {
+				open = append(open, inner)
+			}
+			if sizes.MatchString(key) {
+				return "", fmt.Errorf("%s is another model: name it by the path of such a "+
+					"config.json", key)
+			}
+		}
+	}
+	return "", leftOut("it changes no size")
+}
+
+// sizes matches the keys of a model's config that decide its sizes or formats.
+var sizes = regexp.MustCompile(`^(?:num_|n_|head_|v_head|.*(?:_size|_dim|_rank|_window|dtype|` +
+	`quantization_config|layer_types)$)`)
+
 // compilation reads which steps vLLM launches as a graph (vllm/config/compilation.py, v0.15).
 func compilation(text string) (string, error) {
 	var config struct {
 		Mode  string `json:"cudagraph_mode"`
 		Sizes []int  `json:"cudagraph_capture_sizes"`
 		Most  int    `json:"max_cudagraph_capture_size"`
+		// Without compilation, and up to 0.10 by a key of its own, nothing is captured
+		// (vllm/config, __post_init__).
+		Compiled *int  `json:"mode"`
+		Level    *int  `json:"level"`
+		Captures *bool `json:"use_cudagraph"`
 	}
 	err := json.Unmarshal([]byte(text), &config)
 	most := config.Most
 	if len(config.Sizes) > 0 {
 		most = max(most, slices.Max(config.Sizes))
+	}
+	off := func(level *int) bool { return level != nil && *level == 0 }
+	if text == "0" || err == nil && config.Mode == "" && (off(config.Compiled) ||
+		off(config.Level) || config.Captures != nil && !*config.Captures) {
+		return eager, nil
 	}
 	if err != nil || config.Mode == "" && most < 1 {
 		return "", leftOut(notes("kernels"))

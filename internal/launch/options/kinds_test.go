@@ -126,12 +126,12 @@ func TestKindsReadWords(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s is %q, %v", text, got, err)
 		}
-		// So is it beside a store in host memory, which is said to be left out.
+		// So is it beside a store in host memory, whose size is asked for.
 		config = fmt.Sprintf(`{"kv_connector":"MultiConnector","kv_role":"kv_both",`+
 			`"kv_connector_extra_config":{"connectors":[%s,`+
 			`{"kv_connector":"OffloadingConnector","kv_role":"kv_both"}]}}`, config)
 		got, err = kindOf("transfer").read(config)
-		if _, said := errors.AsType[also](err); !said || got != want {
+		if _, asked := errors.AsType[Ask](err); !asked || got != want {
 			t.Errorf("%s is %q, %v", config, got, err)
 		}
 	}

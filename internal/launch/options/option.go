@@ -10,6 +10,8 @@ import (
 	"embed"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -33,6 +35,10 @@ type Option struct {
 	Term string `yaml:"term"`
 	// Kind names how its value is read and written: see kinds.
 	Kind string `yaml:"kind"`
+	// Plain are the values of an option of kind refused with which the engine is as it is without
+	// the option; any other one ends the command, for the reason in Note, unless an override gives
+	// the option's term.
+	Plain []string `yaml:"plain"`
 	// Per is rank where the value belongs to one data-parallel rank.
 	Per string `yaml:"per"`
 	// On is what a flag without a value sets the term to, Off what its form --no-… does; both are
@@ -48,6 +54,15 @@ type Option struct {
 
 // isSwitch reports whether the option takes no value.
 func (o *Option) isSwitch() bool { return o.On != "" }
+
+// isPlain reports whether a value of an option that is refused says what holds without it.
+func (o *Option) isPlain(value string) bool {
+	x, err := strconv.ParseFloat(value, 64)
+	return slices.ContainsFunc(o.Plain, func(plain string) bool {
+		y, bad := strconv.ParseFloat(plain, 64)
+		return strings.EqualFold(value, plain) || err == nil && bad == nil && x == y
+	})
+}
 
 // Table is the options of an engine.
 type Table struct {

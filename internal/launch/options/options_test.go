@@ -27,7 +27,8 @@ func TestFlagsThatAreReadArePublished(t *testing.T) {
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
 		"--prefill-schedule-interval",
 		"--uvicorn-log-level", "--disable-uvicorn-access-log",
-		"--config"} // of SGLang, sglang/srt/server_args_config_parser.py
+		"--mamba-ssm-cache-dtype", // vLLM, vllm/config/cache.py
+		"--config"}                // of SGLang, sglang/srt/server_args_config_parser.py
 	all := map[string]values{}
 	for _, name := range append(names(), "dynamo") {
 		maps.Copy(all, publishedBy(name))

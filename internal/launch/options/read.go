@@ -39,6 +39,11 @@ type Reading struct {
 	Unknown string
 	// Drafters are the options that ask for a drafter.
 	Drafters []string
+	// Asks are what decides sizes or bytes and overrides have to say, as the command does not.
+	Asks []Ask
+
+	// refused is the first reason for which the options cannot be read.
+	refused error
 
 	table   *Table
 	command *Command
@@ -85,13 +90,35 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 	return r, nil
 }
 
+// Ask is a question that overrides answer.
+type Ask struct {
+	// Keys begin the overrides that answer it.
+	Keys []string
+	// Words say which option asks it, and why.
+	Words string
+}
+
+// Error returns the question: a value may be read but for it.
+func (a Ask) Error() string { return a.Words }
+
+// Refuse ends the command, for what its options mean together.
+func (r *Reading) Refuse(format string, args ...any) {
+	if r.refused == nil {
+		r.refused = fmt.Errorf(format, args...)
+	}
+}
+
+// Err returns why the options cannot be read, nil where they can.
+func (r *Reading) Err() error { return r.refused }
+
 // decides reports whether a term decides how many accelerators there are, or how many bytes they
 // hold: without its value, the answer would be about another server.
 func decides(term string) bool {
 	switch term {
 	case "model", "engine.weights", "engine.kv-cache", "engine.eager", "memory.utilization",
 		"memory.static-share", "memory.kv-share", "memory.tokens", "rank-blocks", "attention",
-		"expert-parallel":
+		"expert-parallel", "drafter", "dense", "moe-tensor", "state-format", "layers",
+		"cache-of-values", "contexts":
 		return true
 	}
 	return strings.HasPrefix(term, "parallelism.")
@@ -102,7 +129,7 @@ func decides(term string) bool {
 func (r *Reading) wait(o *Option, name string, err error) error {
 	unset, ok := errors.AsType[*commands.Open](err)
 	switch {
-	case !decides(o.Term):
+	case !decides(o.Term) && o.Kind != refused:
 		r.ignore(name, "%s was left out: %v", name, err)
 		return nil
 	case !ok || len(unset.Names) == 0:
@@ -139,11 +166,12 @@ func (r *Reading) waiting() error {
 }
 
 // namesSizes reports whether the name of a variable that stands for whole options, such as
-// PARALLEL_ARGS, has a word for parallelism or for a number format: its value decides sizes.
+// PARALLEL_ARGS, has a word for parallelism, for drafts or for a number format: its value
+// decides sizes.
 func namesSizes(name string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "_"), func(word string) bool {
 		return slices.Contains([]string{"PARALLEL", "PARALLELISM", "TP", "DP", "EP", "PP", "QUANT",
-			"QUANTIZATION"}, word)
+			"QUANTIZATION", "SPEC", "SPECULATIVE", "DRAFT"}, word)
 	})
 }
 
@@ -260,7 +288,8 @@ func (r *Reading) next(words []string) ([]string, error) {
 		}
 		value, words = strings.Join(taken, " "), words[len(taken):]
 	}
-	if err := commands.Closed(value); err != nil && o.Term != "" && o.Kind != unread {
+	if err := commands.Closed(value); err != nil && o.Kind != unread &&
+		(o.Term != "" || o.Kind == refused) {
 		return words, r.wait(o, word, err)
 	}
 	return words, r.take(o, word, value, off)
@@ -343,6 +372,17 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	if v := r.command.Version; !v.IsZero() && !o.Has(v) {
 		r.Note("%s: %s has it %s, and the image has %s", name, r.table.Engine, o.Range, v)
 	}
+	if o.Kind == refused {
+		why := strings.TrimSpace(name+" "+value) + ": " + o.Note
+		switch {
+		case o.isSwitch() && off, o.isPlain(value):
+		case o.Term == "":
+			return errors.New(why)
+		default:
+			r.Asks = append(r.Asks, Ask{[]string{o.Term}, why})
+		}
+		return nil
+	}
 	if o.Note == "drafter" {
 		r.Drafters = append(r.Drafters, name)
 	} else if o.Note != "" {
@@ -364,6 +404,10 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	}
 	if more, is := errors.AsType[also](err); is {
 		r.Note("%s: %v", name, more)
+		err = nil
+	}
+	if ask, is := errors.AsType[Ask](err); is {
+		r.Asks = append(r.Asks, Ask{ask.Keys, name + ": " + ask.Words})
 		err = nil
 	}
 	if reason, left := errors.AsType[leftOut](err); left && decides(o.Term) {

@@ -28,7 +28,8 @@ func transfer(text string) (string, error) {
 	case config.Connector == "OffloadingConnector" && size >= 1 && size <= 1e18:
 		return hostMemory + Amount(size), nil
 	case config.Connector == "OffloadingConnector":
-		return "", leftOut("its cpu_bytes_to_use is memory.cpu, with memory.policy vllm-offload")
+		return "", Ask{[]string{"memory.cpu"}, "its cpu_bytes_to_use is memory.cpu, which has " +
+			"to be set, with memory.policy=vllm-offload"}
 	case strings.HasPrefix(config.Connector, "LMCache") && config.Role != "kv_producer" &&
 		config.Role != "kv_consumer":
 		return hostMemory, nil
@@ -38,8 +39,8 @@ func transfer(text string) (string, error) {
 		name, _ := inner["kv_connector"].(string)
 		role, _ := inner["kv_role"].(string)
 		if name == "OffloadingConnector" || strings.HasPrefix(name, "LMCache") {
-			other = also(name + " beside others was left out: what it keeps in host memory is " +
-				"memory.cpu, with memory.policy vllm-offload")
+			other = Ask{[]string{"memory.cpu"}, name + " beside others: what it keeps in host " +
+				"memory is memory.cpu, which has to be set, with memory.policy=vllm-offload"}
 		} else if config.Role == "kv_both" {
 			config.Role = role
 		}

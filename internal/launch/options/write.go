@@ -54,7 +54,7 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 		o := &t.Options[i]
 		value, given := terms[o.Term]
 		if !given || o.Only != "" && o.Only != string(form) || len(o.Flags) == 0 ||
-			written[o.Term] && o.Only == "" || !o.Has(version) {
+			written[o.Term] && o.Only == "" || !o.Has(version) || o.Kind == refused {
 			continue
 		}
 		if o.Kind == experts {
@@ -105,8 +105,6 @@ func (t *Table) expertsFlag(name string) (string, bool) {
 // of a switch is true or false.
 func (o *Option) write(value string, ranks int) (string, bool) {
 	switch {
-	case o.isSwitch() && o.Kind == "one": // which ends a command
-		return "", false
 	case o.isSwitch() && value == o.On:
 		return "true", true
 	case o.isSwitch():
