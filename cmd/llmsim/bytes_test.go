@@ -22,6 +22,7 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program for other machines")
 	}
+	testkit.Dear(t)
 	plain := program(t)
 	var fused, emulated func(args ...string) *exec.Cmd
 	if runtime.GOARCH == "amd64" && cpu.X86.HasFMA && cpu.X86.HasAVX2 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,13 +20,19 @@ func TestMain(m *testing.M) {
 	testscript.Main(testkit.Checked{Tests: m}, map[string]func(){"llmsim": main})
 }
 
-// The scripts in testdata/script say what the commands do, in the words that a user types. With
-// -short, half of them are drawn for each commit, unless -run names one.
+// The scripts in testdata/script say what the commands do, in the words that a user types. Scripts
+// that say "# dear" are drawn, and half of all with -short, unless -run names one.
 func TestScripts(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	testkit.OK(t, err)
-	if testing.Short() && !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
-		scripts = testkit.DrawCases(t, len(scripts)/2, scripts)
+	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		if testing.Short() {
+			scripts = testkit.DrawCases(t, len(scripts)/2, scripts)
+		}
+		scripts = slices.DeleteFunc(scripts, func(script string) bool {
+			return strings.HasPrefix(string(testkit.Read(t, script)), "# dear\n") &&
+				!testkit.Drawn(script)
+		})
 	}
 	testscript.Run(t, testscript.Params{
 		Files: scripts,

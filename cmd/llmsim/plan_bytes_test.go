@@ -54,6 +54,7 @@ func TestPlansOfEveryKindHaveTheSameBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers five plans, three of them three times")
 	}
+	testkit.Dear(t)
 	llmsim, nats, kinds := program(t), queuetest.Serve(t), kindsOfPlans()
 	drawn := testkit.DrawCases(t, 3, slices.Sorted(maps.Keys(kinds)))
 	for name, kind := range kinds {

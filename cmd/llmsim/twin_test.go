@@ -75,6 +75,7 @@ func TestTwinChangesThePlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: a fit and two plans")
 	}
+	testkit.Dear(t)
 	top, err := filepath.Abs(filepath.Join("..", "..", "docs"))
 	testkit.OK(t, err)
 	page := testkit.Read(t, filepath.Join(top, "twin.md"))

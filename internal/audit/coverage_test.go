@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/strict"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -20,6 +21,7 @@ func TestEveryKeyIsDrawn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the last keys take more than ten thousand scenarios")
 	}
+	testkit.Dear(t)
 	registry := policies.Default()
 	missing := map[string]int{} // with the number of scenarios that were tried
 	all, reasons := allFeatures(registry), map[string]string{}

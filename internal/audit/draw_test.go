@@ -86,8 +86,15 @@ type tagged struct {
 	need, only                  []string // kinds of the structure that need or allow the key
 }
 
+// knownFields has the keys of structures by their types, as thousands of scenarios ask for them.
+var knownFields sync.Map
+
 // fieldsOf lists the keys of a structure.
 func fieldsOf(t reflect.Type) (list []tagged) {
+	if known, ok := knownFields.Load(t); ok {
+		return known.([]tagged)
+	}
+	defer func() { knownFields.Store(t, list) }()
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if (name == "" || name == "-") && f.Tag.Get("rest") == "" {
@@ -125,7 +132,7 @@ var often = map[string]float64{
 func (d *drawer) structure(t reflect.Type, tag reflect.StructTag, path string) any {
 	fields, kind, optional := fieldsOf(t), "", 0
 	except := strings.Split(tag.Get("except"), ",")
-	fields = slices.DeleteFunc(fields,
+	fields = slices.DeleteFunc(slices.Clone(fields),
 		func(f tagged) bool { return slices.Contains(except, f.name) })
 	for i := range fields {
 		f := &fields[i]

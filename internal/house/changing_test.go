@@ -83,6 +83,7 @@ func TestExercisesPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and tests a copy of the tree")
 	}
+	testkit.Dear(t)
 	dir := copied(t)
 	var plain, writing []exercise
 	for _, e := range exercises(t) {
@@ -152,6 +153,7 @@ func TestChangesBreakTheTestThatThePageNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and tests a copy of the tree")
 	}
+	testkit.Dear(t)
 	dir := copied(t)
 	for _, b := range all {
 		run := func() (string, error) {

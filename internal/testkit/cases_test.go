@@ -26,29 +26,45 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 	}
 }
 
-// OneIn runs a test with about one seed in n, and tests of two names with different ones.
+// Dear runs a test with about one seed in LLMSIM_DEAR, tests of two names with different ones, all
+// where nothing is said, and what -run asks for.
 func TestDearTestsAreDrawn(t *testing.T) {
-	was := testing.Short()
-	testkit.OK(t, flag.Set("test.short", "true"))
-	defer func() { testkit.OK(t, flag.Set("test.short", fmt.Sprint(was))) }()
-	drawn := map[string]int{}
-	for seed := range 300 {
-		t.Setenv("RAPID_SEED", fmt.Sprint(seed))
-		runs := 0
-		for _, name := range []string{"a", "b"} {
-			t.Run(name, func(t *testing.T) {
-				testkit.OneIn(t, 3)
-				runs++
-				drawn[name]++
-			})
+	was, run := testing.Short(), flag.Lookup("test.run").Value.String()
+	defer func() {
+		testkit.OK(t, flag.Set("test.short", fmt.Sprint(was)))
+		testkit.OK(t, flag.Set("test.run", run))
+	}()
+	for _, c := range []struct {
+		short    bool
+		dear     string
+		run      string
+		one, two int // of 300 seeds: about how often one of them runs, and both
+	}{
+		{false, "", "", 300, 300}, {false, "3", "", 100, 33}, {true, "", "", 50, 8},
+		{true, "1", "", 50, 8}, {false, "many", "", 300, 300}, {true, "3", "Dear", 300, 300},
+	} {
+		testkit.OK(t, flag.Set("test.short", fmt.Sprint(c.short)))
+		testkit.OK(t, flag.Set("test.run", c.run))
+		t.Setenv("LLMSIM_DEAR", c.dear)
+		drawn := map[string]int{}
+		for seed := range 300 {
+			t.Setenv("RAPID_SEED", fmt.Sprint(seed))
+			runs := 0
+			for _, name := range []string{"a", "b"} {
+				t.Run(name, func(t *testing.T) {
+					testkit.Dear(t)
+					runs++
+					drawn[name]++
+				})
+			}
+			if runs == 2 {
+				drawn["both"]++
+			}
 		}
-		if runs == 2 {
-			drawn["both"]++
-		}
-	}
-	for name, want := range map[string]int{"a": 100, "b": 100, "both": 33} {
-		if n := drawn[name]; n < want-25 || n > want+25 {
-			t.Errorf("%s drawn with %d of 300 seeds, want about %d", name, n, want)
+		for name, want := range map[string]int{"a": c.one, "b": c.one, "both": c.two} {
+			if n := drawn[name]; n < want-25 || n > want+25 {
+				t.Errorf("%+v: %s drawn with %d of 300 seeds, want about %d", c, name, n, want)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package testkit
 
 import (
+	"flag"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -49,20 +50,36 @@ func DrawCases[T any](t testing.TB, n int, all []T) []T {
 	return drawn
 }
 
-// OneIn skips a dear test in -short runs, except with one commit in n. Tests of different names run
-// with different commits; without -short all run.
-func OneIn(t testing.TB, n uint64) {
+// Dear skips a test that takes more than about five CPU-seconds unless it is drawn. A test that
+// -run asks for always runs.
+func Dear(t testing.TB) {
 	t.Helper()
-	if testing.Short() && Rand(t).Uint64N(n) != 0 {
-		t.Skipf("one commit in %d runs this test in its short tests (RAPID_SEED)", n)
+	if flag.Lookup("test.run").Value.String() == "" && !Drawn(t.Name()) {
+		t.Skip("a dear test: each night, and with some commits (RAPID_SEED, LLMSIM_DEAR)")
 	}
 }
 
+// Drawn reports whether RAPID_SEED draws a dear test, or part of one, of this name. With -short,
+// one seed in six does. Where LLMSIM_DEAR is a number n, as .ci/run sets it for a commit, one in n
+// does. Each night, and where neither is given, all are drawn.
+func Drawn(name string) bool {
+	n, err := strconv.ParseUint(os.Getenv("LLMSIM_DEAR"), 10, 64)
+	if err != nil || n < 1 {
+		n = 1
+	}
+	if testing.Short() {
+		n = max(n, 6)
+	}
+	return random(name).Uint64N(n) == 0
+}
+
 // Rand returns random numbers of a test's own, which RAPID_SEED and the name of the test determine.
-func Rand(t testing.TB) *rand.Rand {
-	name := fnv.New64a()
-	_, _ = name.Write([]byte(t.Name()))
-	return rand.New(rand.NewPCG(seed(), name.Sum64()))
+func Rand(t testing.TB) *rand.Rand { return random(t.Name()) }
+
+func random(name string) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name))
+	return rand.New(rand.NewPCG(seed(), hash.Sum64()))
 }
 
 // seed returns the seed of the properties, RAPID_SEED, and 0 where it is not set.

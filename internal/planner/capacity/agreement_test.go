@@ -238,6 +238,7 @@ func TestTheCheapestIsKnownInClosedForm(t *testing.T) {
 // without, each server is given the price at which its fleet costs as much as all others. Of two
 // that are as sure, the one with fewer accelerators is taken.
 func TestOfEqualPricesTheSurerIsTaken(t *testing.T) {
+	testkit.Dear(t)
 	surer := 0
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 48))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -29,26 +28,6 @@ import (
 func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 	t.Helper()
 	return solveAll(t, name, append(overrides, untuned)...).Models[0]
-}
-
-// dearest are the tests that answer whole plans for more than a second each.
-var dearest = []string{
-	"TestModelsShareAStock", "TestACPUForOneGPUsForMany", "TestFourA100ServeWellWhatTwoHold",
-	"TestPartsOfFleets", "TestAStoppedPlanGoesOn", "TestCascadesArePlanned", "TestJob",
-	"TestThroughputAlike", "TestTheAnswerIsDetermined", "TestDisaggregatedIsOnTheMenu",
-	"TestShortAnswersHave25Lines", "TestRivalsAreFleets", "TestIdleServersAreNoAlternative",
-	"TestThroughputsAreOfWholeFleets", "TestAnyLoad", "TestSmallerMenusAreNotCheaper",
-	"TestClassesShareServersWhereThatIsCheaper",
-}
-
-// takeTurns skips one of the dearest tests with -short, unless it is one of the three drawn ones of
-// this commit, or -run asks for it.
-func takeTurns(t *testing.T) {
-	t.Helper()
-	if testing.Short() && flag.Lookup("test.run").Value.String() == "" &&
-		!slices.Contains(testkit.DrawCases(t, 3, dearest), t.Name()) {
-		t.Skip("with -short, the dearest tests take turns")
-	}
 }
 
 // untuned leaves settings to the engine's defaults. TestShippedPlans answers a plan as it is
@@ -95,7 +74,7 @@ func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 // Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	a := solve(t, "llama2-70b-chat", small, "menu.hardware=[a100-80gb-sxm]",
 		"menu.tensor=[1, 2, 4]")
 	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"),
@@ -114,7 +93,7 @@ func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
 
 // One user is served cheapest by a desktop processor, many by GPUs.
 func TestACPUForOneGPUsForMany(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	if a := solve(t, "one-user", small); a.Chosen == nil || a.Chosen.Label != "1 × desktop-50gbs" {
 		t.Errorf("for one user: %+v", a.Chosen)
 	}
@@ -131,6 +110,7 @@ func TestHostMemoryPays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates coding agents for hours")
 	}
+	testkit.Dear(t)
 	hourly := func(overrides ...string) float64 {
 		return solve(t, "host-memory", overrides...).Chosen.Hourly
 	}
@@ -145,7 +125,7 @@ func TestHostMemoryPays(t *testing.T) {
 
 // A plan has one answer.
 func TestTheAnswerIsDetermined(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	var answers [2][]byte
 	for i, a := range []*answer.Answer{solved(t, "many-users"),
 		solve(t, "many-users", small)} {
@@ -162,7 +142,7 @@ func TestTheAnswerIsDetermined(t *testing.T) {
 // A plan that is stopped at any simulation, again and again, comes to the answer of an undisturbed
 // one, and repeats nothing.
 func TestAStoppedPlanGoesOn(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	undisturbed, err := json.Marshal(solved(t, "many-users"))
 	testkit.OK(t, err)
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
@@ -255,7 +235,7 @@ func checkMeasurements(t *testing.T, a *answer.Answer) {
 
 // Prompts on GPUs of their own are an option, and its bound holds.
 func TestDisaggregatedIsOnTheMenu(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	a := solve(t, "disaggregated", small, "workload.rate=4/s",
 		"menu.batching=[{token-budget: 2048}]")
 	together, apart := 0, 0
@@ -318,7 +298,7 @@ func rebuilt(t *testing.T, a *answer.Answer) *scenarios.Simulation {
 // Loads that no replica alone stands for are put to whole fleets: the answer keeps its SLO when it
 // is run again, and one replica fewer is tried.
 func TestAnyLoad(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	dir := t.TempDir()
 	var chat, code strings.Builder
 	for _, b := range []*strings.Builder{&chat, &code} {
@@ -374,6 +354,7 @@ func TestTwoPricesOfOneAccelerator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("solves three plans")
 	}
+	testkit.Dear(t)
 	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: " +
 		"h100-sxm, price: $3/h}]"
 	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers,
@@ -416,6 +397,7 @@ func TestSeveralModels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("solves four plans")
 	}
+	testkit.Dear(t)
 	const plenty = "menu.hardware=[h100-sxm, a100-80gb-sxm]"
 	both := solveAll(t, "two-models", plenty, untuned)
 	sum := 0.0

@@ -23,7 +23,7 @@ effort: {requests: 100, most-requests: 200}
 // quarter as if a quarter of the users did: its fleet, price and tokens are the same, and the first
 // model's do not change.
 func TestCascadesArePlanned(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	for escalated, workload := range map[string]string{
 		"escalated: {from: small, share: 1}":    "workload: {rate: 20/s, prompt: 500, output: 60}",
 		"escalated: {from: small, share: 0.25}": "workload: {rate: 5/s, prompt: 500, output: 60}",

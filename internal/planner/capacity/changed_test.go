@@ -16,7 +16,7 @@ import (
 // more by at most one replica or a tenth: settings and ratios are looked for again in the question
 // alone. It keeps the SLO by as many runs as an answer does.
 func TestOtherRatesCostWhatTheirPlansCost(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	var all []int
 	for seed := range 1000 {
 		all = append(all, seed)

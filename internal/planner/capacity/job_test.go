@@ -23,7 +23,7 @@ menu: {hardware: [l4, l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 2}], t
 // The fleet for a job costs the least of all that are in time; what is said of it and of others is
 // what they take when the whole job is simulated, and in time.
 func TestJob(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	s, _ := prepared(t, jobText)
 	g := goalOf(s).(*jobGoal)
 	if err := g.find(context.Background()); err != nil || s.best < 0 {

@@ -14,7 +14,7 @@ import (
 // Fleets of several models from one stock cost the least of all that there are accelerators for,
 // and no more than when the models choose in turn.
 func TestModelsShareAStock(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	conflicts, stocks := 0, [][2]int{{2, 2}, {3, 4}, {20, 20}}
 	if testing.Short() {
 		stocks = stocks[:1]

@@ -17,7 +17,7 @@ import (
 // of all of it, from 4 % fewer to 2 % more: under each routing policy, where the time
 // per token binds, and where the first token does. The long test goes up to 512 replicas.
 func TestPartsOfFleets(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	loads := []struct{ name, text string }{
 		{"TPOT", "workload: {rate: 1/s, prompt: {distribution: lognormal, mean: 400, cv: 1, " +
 			"max: 8000}, output: {distribution: lognormal, mean: 60, cv: 0.8, max: 600}}\n" +

@@ -51,6 +51,7 @@ func TestHarderNeverCostsLess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers eight plans")
 	}
+	testkit.Dear(t)
 	work := testQueue(t)
 	var all []int
 	for pair := range max(10, *pairs) {

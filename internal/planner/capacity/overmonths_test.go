@@ -59,7 +59,7 @@ func kindsOf(t *testing.T, f *asked.File) (*search, *cheapestGoal, []*growing,
 // The fleet of each month keeps the SLO of that month's load, with the spare down, in simulations
 // of the whole fleet; it never becomes smaller.
 func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	f, err := asked.Parse("plan.yaml", []byte(monthsAsked+"growth: 0.1}"))
 	testkit.OK(t, err)
 	ctx := context.Background()
@@ -93,7 +93,7 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 // By the hour, each hour of a wave has a fleet that keeps the SLO of that hour's highest load, in
 // simulations. It costs less than the fleet of the peak all day, and less again with a commitment.
 func TestFleetsOfHoursKeepTheSLO(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	wave := strings.Replace(monthsAsked, "12/s", "{pattern: wave, average: 90/s, swing: 0.6}", 1)
 	f, err := asked.Parse("plan.yaml", []byte(wave+"commitments: [{months: 12, saves: 0.3}]}"))
 	testkit.OK(t, err)
@@ -133,6 +133,7 @@ func TestFleetsOfHoursKeepTheSLO(t *testing.T) {
 // The curves of an answer go through it: at the load the fleet keeps the share that the answer has,
 // and its kind needs the replicas and the price of the answer. A larger load never costs less.
 func TestCurvesGoThroughTheAnswer(t *testing.T) {
+	testkit.Dear(t)
 	for _, text := range []string{monthsAsked + "growth: 0}", `
 model: llama-3.1-8b
 workload: {rate: 40/s, prompt: 400, output: 100}

@@ -141,7 +141,7 @@ func TestUnfoundedFigures(t *testing.T) {
 
 // What is printed unless details are asked for fits on a screen, whatever the kind of the plan.
 func TestShortAnswersHave25Lines(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	fitsOnAScreen(t, &answer.Answers{Models: []*answer.Answer{solved(t, "many-users")}},
 		"To start a replica")
 	plans := smallPlans()

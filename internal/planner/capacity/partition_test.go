@@ -69,7 +69,7 @@ func TestThingsAreDividedAtLeastPrice(t *testing.T) {
 // share servers, and classes of which one is in the other's way do not. What the other way costs is
 // told, and is what it costs if asked for.
 func TestClassesShareServersWhereThatIsCheaper(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	const plan = `
 model: llama-3.1-8b
 workload:

@@ -82,6 +82,7 @@ func TestDrawnScaledFleets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates every fleet of drawn menus")
 	}
+	testkit.Dear(t)
 	wrong, answered, needed, checking, all := 0, 0, 0, 0, 0
 	seeds := testkit.DrawCases(t, 2, anomalies)
 	for seed := range *drawn {

@@ -56,6 +56,7 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates every fleet of a menu")
 	}
+	testkit.Dear(t)
 	planned, trials := checked(t, scaledMenu(*long), 0)
 	if planned.best < 0 {
 		t.Fatal("no fleet keeps the SLO: nothing is tested")

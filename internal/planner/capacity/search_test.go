@@ -198,6 +198,7 @@ func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates every option of ten menus")
 	}
+	testkit.Dear(t)
 	tried := menus()
 	if !*long {
 		tried = testkit.DrawCases(t, 4, tried)
@@ -274,6 +275,7 @@ func answerOf(s *search, i, replicas int) string {
 // What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
 // of ten.
 func TestBoundsHold(t *testing.T) {
+	testkit.Dear(t)
 	plans := []string{
 		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, " +
 			"tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",

@@ -13,7 +13,7 @@ import (
 // A server that keeps the SLO only while it stands idle is no alternative: its time to the first
 // token of long prompts leaves no room to wait.
 func TestIdleServersAreNoAlternative(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	text := "model: llama-3.1-8b\nworkload: {rate: 5/s, prompt: {distribution: lognormal, " +
 		"mean: 2700, cv: 1, max: 34000}, output: {distribution: lognormal, mean: 250, cv: 0.8, " +

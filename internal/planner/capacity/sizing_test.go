@@ -75,6 +75,7 @@ func noneCostsLess(t *testing.T, text string) {
 // A large fleet has no replica more than it needs, however far that is from what one replica
 // suggests.
 func TestLargeFleetsAreTheSmallest(t *testing.T) {
+	testkit.Dear(t)
 	s, _ := prepared(t, `
 model: llama-3.1-8b
 workload: {rate: 1000/s, prompt: 300, output: 20}
@@ -106,7 +107,7 @@ effort: {requests: 300, most-requests: 1000}
 
 // A rival of the answer is sized as a fleet too, as it is where it is asked for alone.
 func TestRivalsAreFleets(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	const text = `
 model: llama-3.1-8b
 workload: {rate: 12/s, prompt: 1000, output: 200}

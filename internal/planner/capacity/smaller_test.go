@@ -69,7 +69,7 @@ func drawnMenus(t *rapid.T) struckOff {
 // beside the menu included: so that a setting which makes a policy of the menu the cheapest is
 // found, although the policy is far from it without.
 func TestSmallerMenusAreNotCheaper(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	var all []int
 	for seed := range 1000 {
 		all = append(all, seed)
@@ -115,7 +115,7 @@ func foundHourly(t *testing.T, q *queue.Queue, text string) (*finding, float64, 
 // the whole menu, settings that are tried beside the menu included, and each bound is at most that;
 // the fleet of each price keeps the SLO when that very fleet is simulated with its spares down.
 func TestEachRowIsThePlanOfItsHardware(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	var all []int
 	for seed := range 1000 {
 		all = append(all, seed)

@@ -128,7 +128,7 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 // What a plan says that fleets serve is what they serve when they are simulated whole: each keeps
 // the SLO at its rate and misses it at the next, or would serve more than the answer there.
 func TestThroughputsAreOfWholeFleets(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	shown, seeds := 0, []uint64{12, 20}
 	if testing.Short() {
 		seeds = seeds[:1]
@@ -169,7 +169,7 @@ func TestThroughputsAreOfWholeFleets(t *testing.T) {
 
 // The answer does not depend on how many simulations there are at the same time.
 func TestThroughputAlike(t *testing.T) {
-	takeTurns(t)
+	testkit.Dear(t)
 	var told []string
 	for _, workers := range []int{1, 3} {
 		f, err := asked.Parse("menu.yaml", []byte(throughputPlan(rand.New(rand.NewPCG(1, 0)), 8)))

@@ -81,7 +81,7 @@ func opened(t *testing.T, address string, anew bool) *reader {
 // begin has the browser ready for a test.
 func begin(t *testing.T) *reader {
 	t.Helper()
-	testkit.OneIn(t, 3)
+	testkit.Dear(t)
 	if shared.ctx == nil {
 		shared.folder, shared.ctx, shared.stop = browsertest.Open(t)
 	}
