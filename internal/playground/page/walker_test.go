@@ -108,6 +108,7 @@ type look struct {
 	Scene   map[string]any
 	Lit     float64 // cells of the field, of 500
 	Marks   map[string]any
+	Coins   [][2]int64 // which request, and how many of its guesses held in a step
 	Frames  map[string]framed
 	Own     bool
 }
@@ -147,6 +148,11 @@ func (w *walker) look(shown *look) {
 	name := w.id + ", " + shown.Where
 	for run, frames := range shown.Frames {
 		w.frames(name, w.chapter.Runs(shown.Handles)[run], frames)
+	}
+	if shown.Coins != nil {
+		here := bookState{shown.Handles, shown.Before, w.chapter}
+		w.coins(name, w.chapter.Runs(shown.Handles)["draws"], number64(here.get("here.given")),
+			shown.Coins)
 	}
 	if glued := gluedWords.FindString(shown.Words); glued != "" {
 		w.t.Errorf("%s has no space in %q", name, glued)
@@ -220,27 +226,61 @@ func (w *walker) look(shown *look) {
 	}
 }
 
-// frames holds the steps that a picture shows, with all of their fields, to those of this program.
-func (w *walker) frames(name string, asked asked, shown framed) {
+// framesOf returns the steps of this program.
+func (w *walker) framesOf(asked asked) (want []playground.Frame) {
 	w.t.Helper()
 	stage, err := playground.NewStage(asked.Settings, nil)
 	testkit.OK(w.t, err)
 	testkit.OK(w.t, stage.Skip(asked.From))
-	var want []playground.Frame
 	for {
 		frames, err := stage.Next(200)
 		testkit.OK(w.t, err)
 		want = append(want, frames...)
 		if len(frames) < 200 || frames[len(frames)-1].To >= asked.Until {
-			break
+			return want
 		}
 	}
+}
+
+// frames holds the steps that a picture shows, with all of their fields, to those of this program.
+func (w *walker) frames(name string, asked asked, shown framed) {
+	w.t.Helper()
+	want := w.framesOf(asked)
 	text, err := json.Marshal(want)
 	testkit.OK(w.t, err)
 	if digest := fmt.Sprintf("%x", sha256.Sum256(text)); len(want) == 0 ||
 		shown != (framed{len(want), digest}) {
 		w.t.Errorf("%s: the picture of %+v has %+v, not %d steps with the digest %s", name, asked,
 			shown, len(want), digest)
+	}
+}
+
+// coins holds the draws of a picture to those of this program: in a step that does not end an
+// answer, its tokens grow by one more than guesses hold. Their mean is within five standard
+// deviations of the expected one.
+func (w *walker) coins(name string, asked asked, given float64, shown [][2]int64) {
+	w.t.Helper()
+	tokens := map[int64]int{}
+	var want [][2]int64
+	sum, squares := 0.0, 0.0
+	for _, f := range w.framesOf(asked) {
+		for _, r := range f.Running {
+			if before, known := tokens[r.ID]; known && r.Does == "decode" && !r.Done {
+				held := r.Tokens - before - 1
+				want = append(want, [2]int64{r.ID, int64(held)})
+				sum, squares = sum+float64(held), squares+float64(held*held)
+			}
+			tokens[r.ID] = r.Tokens
+		}
+	}
+	n := float64(len(want))
+	deviation := math.Sqrt((squares/n - sum/n*sum/n) / n)
+	if expected := given - 1; !(math.Abs(sum/n-expected) <= 5*deviation) {
+		w.t.Errorf("%s: of %g coins, %g guesses hold on average, not %g", name, n, sum/n, expected)
+	}
+	if !slices.Equal(want, shown) {
+		w.t.Errorf("%s: %d coins are drawn, not these %d: %v, not %v", name, len(shown), len(want),
+			shown, want)
 	}
 }
 

@@ -29,6 +29,7 @@ window.walk = (() => {
     Cases: [...el("book").querySelectorAll("[data-cases]")].map((b) => ({ Conditions: JSON.parse(b.dataset.cases), At: JSON.parse(b.dataset.at) })),
     Scene: book.seen?.scene, Lit: book.seen?.lit,
     Marks: el("drawn") && !el("drawn").closest("[hidden]") && book.figured?.knee ? book.figured : undefined,
+    Coins: el("drawn") && !el("drawn").closest("[hidden]") ? book.figured?.coins?.map((c) => [c.id, c.held]) : undefined,
     Frames: await framesOf(), Own: !!book.pages(book.now.chapter)[book.now.step].scene,
   });
 

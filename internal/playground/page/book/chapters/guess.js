@@ -33,6 +33,45 @@
     }) };
   }
 
+  // coinsOf returns how many guesses held in each step of an answer, in the order of a run.
+  function coinsOf(frames) {
+    const held = new Map(), list = [];
+    for (const f of frames)
+      for (const r of f.running) {
+        if (r.does === "decode" && !r.done && held.has(r.id)) list.push({ id: r.id, held: (r.accepted ?? 0) - held.get(r.id) });
+        held.set(r.id, r.accepted ?? 0);
+      }
+    return list;
+  }
+
+  // coins draws a column for each of the first steps of a run: guesses that held, the large model's own token above them, and
+  // pale what was dropped after a wrong guess.
+  const coins = Object.assign((canvas, look) => {
+    const frames = look.get("draws")?.list;
+    if (!frames) return undefined;
+    const pen = machine.pad(canvas), { of, em } = pen, { ahead } = look.h, size = pen.width < 27 * em ? 0.85 : 1, all = coinsOf(frames);
+    const wide = Math.max(0.9 * em, pen.width / 32), shown = all.slice(0, Math.floor(pen.width / wide)), mean = all.reduce((n, c) => n + c.held + 1, 0) / all.length;
+    const found = sentences.rounded(mean), formula = sentences.rounded(look.value("given"));
+    pen.text(size < 1 ? `A run: ${found} tokens a step; formula: ${formula}` : `${all.length} steps of a run give ${found} tokens each; the formula says ${formula}`, 0, em, { colour: of.ink, bold: true, size });
+    const top = 1.7 * em, high = (pen.height - top - 1.8 * em) / (ahead + 1), h = Math.max(2, high - 2), y = (k) => top + (ahead - k) * high;
+    shown.forEach(({ held }, i) => {
+      const x = i * wide, w = wide - 3;
+      for (let k = 0; k <= ahead; k++)
+        if (k < held) pen.box(x, y(k), w, h, of.weights);
+        else if (k === held) { pen.box(x, y(k), w, h, of.weights, 0.25); pen.frame(x + 1, y(k) + 1, w - 2, Math.max(0, h - 2), of.weights, 2); }
+        else if (k === held + 1) machine.hatched(pen, x, y(k), w, h, of.alarm, 6);
+        else pen.box(x, y(k), w, h, of.unlit);
+    });
+    let at = 0;
+    for (const [name, paint] of [["held", (x, y) => pen.box(x, y, em, em, of.weights)], ["the model’s own", (x, y) => { pen.box(x, y, em, em, of.weights, 0.25); pen.frame(x + 1, y + 1, em - 2, em - 2, of.weights, 2); }],
+      ["wrong", (x, y) => machine.hatched(pen, x, y, em, em, of.alarm, 6)], ["dropped", (x, y) => pen.box(x, y, em, em, of.unlit)]]) {
+      paint(at, pen.height - 1.15 * em);
+      pen.text(name, at + 1.3 * em, pen.height - 0.3 * em, { size });
+      at += pen.wide(name, size) + 2.2 * em;
+    }
+    return { coins: all, mean };
+  }, { asks: (look) => look.get("draws") });
+
   chapter({
     id: "guess", number: 8, title: "Guess ahead?", ideas: "speculative sampling, when it pays and when it hurts", short: "Guess",
     question: "Llama 3.1 70B on four H100 writes one token a sweep. A small model could guess the next ones. Every underlined number can be dragged.",
@@ -46,8 +85,8 @@
     },
     runs(h) {
       const server = ["model=llama-3.1-70b", "hardware=h100-sxm", "parallelism.tensor=4"], load = { decodes: h.readers, context: 512 };
-      return { plain: ledger.step(server, load),
-        here: ledger.step([...server, "speculation.method=draft-model", `speculation.draft=${h.drafter}`, `speculation.tokens=${h.ahead}`, `speculation.acceptance=${h.chance}`], load) };
+      const guessing = [...server, "speculation.method=draft-model", `speculation.draft=${h.drafter}`, `speculation.tokens=${h.ahead}`, `speculation.acceptance=${h.chance}`];
+      return { plain: ledger.step(server, load), here: ledger.step(guessing, load), draws: ledger.frames([...guessing, "workload.rate=1/s"], 4000) };
     },
     figures: {
       model: of(1), draft: of(2), holds: "min(1, model / draft)", kept: coinWords.map(([, p, q]) => `min(${p}, ${q})`).join(" + "),
@@ -61,10 +100,10 @@
           "The large model's own chances decide what is kept. Where a guess is wrong, it and all after it are dropped, and the large model's own token takes its place. What comes out obeys the large model's chances exactly, as the step after the next shows."],
         board: [["{=ahead n} + 1 = {=ahead + 1 n big} tokens", "at most from one step"]],
         notes: "Ask: why can checking be done together when writing cannot? The tokens to check are known." },
-      { title: "How many tokens a step gives", set: { ahead: 4, chance: 0.7, readers: 1 },
+      { title: "How many tokens a step gives", set: { ahead: 4, chance: 0.7, readers: 1 }, figure: coins, figured: "Which guesses held in the first steps of a run of this server",
         lead: "Each guess holds with a chance of {chance}, if those before it hold. So a step gives {=given x} tokens on average.",
         text: ["The large model's own token always comes. A second comes if one guess holds, a third if two hold, and so on: 1 + a + a² + … up to one term for each guess, which sums to (1 − aᵏ⁺¹) / (1 − a) for k guesses.",
-          "However many are guessed, it stays below 1 / (1 − a), which is {=1 / (1 - chance) x} here. With {ahead}, it is {=given * (1 - chance) %} of that."],
+          "However many are guessed, it stays below 1 / (1 − a), which is {=1 / (1 - chance) x} here. With {ahead}, it is {=given * (1 - chance) %} of that. Each column of the figure is a step of one answer, as a run of this server with one request a second draws its coins."],
         board: [["{over: 1 − {=chance x} to the power of {=ahead + 1 n} | 1 − {=chance x}} = {=given x big}", "tokens a step"]] },
       { title: "The coin", set: { word: "a" }, draw: coinBars,
         lead: "The small model guesses {word} with a chance of {=draft %}, the large one would say it with {=model %}. A coin keeps it with a chance of {=holds %}.",
