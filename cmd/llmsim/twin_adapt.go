@@ -61,8 +61,11 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if result.Next, err = result.FindNext(cmd.Context()); err != nil {
-		return err
+	refused := len(result.Refusals()) > 0
+	if !refused {
+		if result.Next, err = result.FindNext(cmd.Context()); err != nil {
+			return err
+		}
 	}
 	date := flags.date
 	if date == "" {
@@ -72,7 +75,6 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	refused := len(result.Refusals()) > 0
 	if flags.out != "" && !refused {
 		text, err := deployment.Encode()
 		if err == nil {

@@ -2,14 +2,23 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/twin/fit"
+	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // requestTable returns a CSV file of 60 requests with those columns, of which cell gives the rows:
@@ -24,10 +33,71 @@ func requestTable(header string, cell func(i int, at float64) string) string {
 	return text
 }
 
+const (
+	wrongScenario = "model: llama-3.1-8b\nhardware: h100-sxm\nengine: vllm\n" +
+		"workload: {rate: 5/s, prompt: 500, output: 30, requests: 20}\n"
+	noTwin         = "the scenario is no twin"
+	requestColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
+)
+
+// servedTables returns tables of 240 requests each, at 10/s, as servers of the scenario answer
+// them: the first as predicted, the second 1.4 times as slow.
+func servedTables(t *testing.T) (tables [2][]string) {
+	t.Helper()
+	server := fit.Server{Load: func(sets ...string) (*scenarios.File, error) {
+		return scenarios.Parse("s.yaml", []byte(wrongScenario), sets...)
+	}}
+	for i, f := range []scenarios.Factors{{}, {Prompts: 1.4, Memory: 1.4}} {
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		var r observed.Run
+		for at := 0.0; len(r.Requests) < 240; at += rng.ExpFloat64() / 10 {
+			r.Requests = append(r.Requests, observed.Request{Arrival: at,
+				Prompt: 300 + rng.IntN(1200), Output: 20 + rng.IntN(100), TTFT: 1, E2E: 1})
+		}
+		pairs, err := server.Compare(t.Context(), f, &r)
+		testkit.OK(t, err)
+		for _, p := range pairs {
+			noise := math.Exp(0.02 * rng.NormFloat64())
+			tables[i] = append(tables[i], fmt.Sprintf("%.4f,%g,%g,%.8g,%.8g", p.At, p.Prompt,
+				p.Output, p.TTFT[1]*noise, p.E2E[1]*noise))
+		}
+	}
+	return tables
+}
+
+// rowsAt returns a table of requests with rows whose arrivals are scaled, in their order or in that
+// of arrival.
+func rowsAt(scale float64, inOrder bool, rows ...string) string {
+	at := func(row string) float64 {
+		cell, _, _ := strings.Cut(row, ",")
+		v, _ := strconv.ParseFloat(cell, 64)
+		return v
+	}
+	rows = slices.Clone(rows)
+	if inOrder {
+		slices.SortFunc(rows, func(a, b string) int { return cmp.Compare(at(a), at(b)) })
+	}
+	text := requestColumns + "\n"
+	for _, row := range rows {
+		_, rest, _ := strings.Cut(row, ",")
+		text += fmt.Sprintf("%.6f,%s\n", at(row)*scale, rest)
+	}
+	return text
+}
+
 // Inputs that are wrong in a way of their own are refused by name: the file, the line, the column
-// or the run, what was found and what is wanted. No deployment is written of them.
+// or the run, what was found and what is wanted; no deployment is written of them. What is as
+// people's spreadsheets write it is read, and a load that says little is noted.
 func TestWrongInputsToTheTwin(t *testing.T) {
-	const requests = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
+	const requests = requestColumns
+	tables := servedTables(t)
+	one, slow := tables[0], tables[1]
+	good := rowsAt(1, true, one...)
+	replaced := func(old, by string) string { return strings.ReplaceAll(good, old, by) }
+	wide := "\xff\xfe"
+	for _, u := range utf16.Encode([]rune(good)) {
+		wide += string([]byte{byte(u), byte(u >> 8)})
+	}
 	const runs = "run,model,gpu,tensor_parallel,rate_rps,stage_s,prompt_tokens,output_tokens," +
 		"ttft_mean_ms,ttft_p50_ms,ttft_p99_ms,tpot_mean_ms,e2e_mean_ms"
 	run := func(cells string) string { return runs + "\n" + strings.Repeat(cells+"\n", 4) }
@@ -47,6 +117,7 @@ func TestWrongInputsToTheTwin(t *testing.T) {
 			`"request_rate":3,"total_input_tokens":30000,"total_output_tokens":1800,`+
 			`"mean_ttft_ms":42,"mean_tpot_ms":7.5,"mean_e2el_ms":260%s}`, model, rest)
 	}
+	var read []byte // the requests of the right files, which are the same
 	for name, c := range map[string]struct {
 		file, text, flag string
 		want             []string
@@ -90,14 +161,38 @@ func TestWrongInputsToTheTwin(t *testing.T) {
 			[]string{"run a 3/s", "mean E2E of 42 ms", "want about TTFT + TPOT", "1.26 s"}},
 		"a median above the p99": {"a.csv", run("a,,H100,1,3,20,500,30,42,142,60,7.5,260"), "",
 			[]string{"run a 3/s", "median TTFT of 142 ms", "p99 of 60 ms"}},
-		"a slow server": {"a.csv", times(0.084, 0.6), "", []string{"the scenario is no twin",
+		"a slow server": {"a.csv", times(0.084, 0.6), "", []string{noTwin,
 			"no file is written"}},
 		"half a file": {"a.json", bench("m", "")[:90], "", []string{"a.json"}},
+		"arrivals in milliseconds": {"a.csv", rowsAt(1000, true, one...), "", []string{noTwin,
+			"the unit of the arrivals", "follow from 1e+03 times their rate"}},
+		"arrivals stretched": {"a.csv", rowsAt(4, true, one...), "", []string{noTwin,
+			"follow from 4 times their rate"}},
+		"two servers": {"a.csv", rowsAt(1, true, slices.Concat(one, slow)...), "",
+			[]string{noTwin, "found requests of two kinds"}},
+		"two files, one after the other": {"a.csv", rowsAt(1, false, slices.Concat(one, slow)...),
+			"", []string{"a.csv: run a", "begin anew with request 241 of 480"}},
+		"a copy": {"a.csv", rowsAt(1, true, slices.Concat(one, one)...), "",
+			[]string{"a.csv", "found 240 requests twice"}},
+		"decimal commas": {"a.csv", strings.ReplaceAll(replaced(",", ";"), ".", ","), "",
+			[]string{"a.csv: line 2", `arrival_s: found "0,000000"`}},
+		"UTF-16":  {"a.csv", wide, "", []string{"found text in UTF-16, want UTF-8"}},
+		"nothing": {"a.csv", "\n", "", []string{"a.csv: found an empty file"}},
+		"other columns": {"a.csv", replaced(requests, "a,b,c,d,e"), "",
+			[]string{"found the columns"}},
+		"a row cut off": {"a.csv", good[:len(good)-30], "", []string{"a.csv: line 241"}},
+
+		"good":              {"a.csv", good, "", nil},
+		"a byte order mark": {"a.csv", "\ufeff" + good, "", nil},
+		"lines of Windows":  {"a.csv", replaced("\n", "\r\n"), "", nil},
+		"semicolons":        {"a.csv", replaced(",", ";"), "", nil},
+		"tabs":              {"a.csv", replaced(",", "\t"), "", nil},
+		"units in names": {"a.csv", replaced(requests, "Arrival (s),Prompt tokens,Output tokens,"+
+			"TTFT (s),E2E (s)"), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			writeNamedFiles(t, ".", "```yaml s.yaml\nmodel: llama-3.1-8b\nhardware: h100-sxm\n"+
-				"engine: vllm\nworkload: {rate: 5/s, prompt: 500, output: 30, requests: 20}\n```\n")
+			testkit.OK(t, os.WriteFile("s.yaml", []byte(wrongScenario), 0o600))
 			testkit.OK(t, os.WriteFile(c.file, []byte(c.text), 0o600))
 			observe := []string{"twin", "observe", c.file, "--out", "seen"}
 			if c.flag != "" {
@@ -105,22 +200,37 @@ func TestWrongInputsToTheTwin(t *testing.T) {
 			}
 			code := exitDone
 			var stdout, stderr bytes.Buffer
-			for _, args := range [][]string{observe, {"twin", "adapt", "seen", "--scenario",
+			for i, args := range [][]string{observe, {"twin", "adapt", "seen", "--scenario",
 				"s.yaml", "--out", "deployment.yaml"}} {
-				if code == exitDone {
+				if code == exitDone && (i == 0 || c.want != nil || name == "good") {
 					code = execute(context.Background(), args, &stdout, &stderr)
 				}
 			}
-			if code != exitBadInput && !(code == exitSLOMissed && name == "a slow server") {
-				t.Errorf("exit code %d\n%s", code, stdout.String())
+			want := exitBadInput
+			if slices.Contains(c.want, noTwin) {
+				want = exitSLOMissed
+			} else if c.want == nil {
+				want = exitDone
+			}
+			if code != want {
+				t.Errorf("exit code %d, want %d\n%s%s", code, want, stdout.String(),
+					stderr.String())
 			}
 			for _, words := range c.want {
-				if !strings.Contains(stderr.String(), words) {
-					t.Errorf("%q is not in %s", words, stderr.String())
+				if !strings.Contains(stdout.String()+stderr.String(), words) {
+					t.Errorf("%q is not in %s%s", words, stdout.String(), stderr.String())
 				}
 			}
-			if _, err := os.Stat("deployment.yaml"); err == nil {
-				t.Error("a deployment is written")
+			if _, err := os.Stat("deployment.yaml"); (err == nil) != (name == "good") {
+				t.Errorf("the deployment: %v", err)
+			}
+			if c.want == nil { // read as what it is
+				load := testkit.Read(t, filepath.Join("seen", observed.TraceFile))
+				if read == nil {
+					read = load
+				} else if !bytes.Equal(load, read) {
+					t.Error("the requests are others than those of the other files")
+				}
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/horizon"
 )
 
@@ -20,6 +21,7 @@ type growing struct {
 	price    float64 // of a replica, for an hour
 	fixed    float64 // beside the replicas, for an hour
 	onDemand bool
+	most     int // replicas that there are, spares included
 	// factors are multiples of the first month's load, ascending, and sizes the replicas that keep
 	// the SLO then, spares included.
 	factors []float64
@@ -28,8 +30,9 @@ type growing struct {
 
 // overMonths plans the months of a horizon. Each server is sized by simulations of whole fleets at
 // the load of the first month and of the last, and in between where the larger fleet has more
-// replicas than the smaller one. The hours of a day are the loads of its hours, as shares of the
-// highest; nil where all are alike.
+// replicas than the smaller one; but of loads for which all fleets have judge.Standing, only at the
+// lowest, as parts stand for fleets of more. The hours of a day are the loads of its hours, as
+// shares of the highest; nil where all are alike.
 func overMonths(h *asked.Horizon, hours []float64, kinds []*growing,
 	size func(factor float64) error) (*answer.Horizon, error) {
 	at := func(month int) float64 { return asked.Round(h.Factor(month, 1)) }
@@ -50,24 +53,39 @@ func overMonths(h *asked.Horizon, hours []float64, kinds []*growing,
 		}
 		return between(mid, high)
 	}
+	large := func(factor float64) bool {
+		return !slices.ContainsFunc(kinds, func(k *growing) bool {
+			n := k.replicas(factor)
+			return 0 < n && n < judge.Standing
+		})
+	}
 	last := h.Months - 1
 	err := size(at(0))
 	for share := 0.75; err == nil && len(hours) > 0 && share > slices.Min(hours); share -= 0.25 {
 		err = size(share)
 	}
 	if err == nil && h.Growth > 0 {
-		if err = size(at(last)); err == nil {
-			err = between(0, last)
+		top := last
+		for top > 0 && large(at(top-1)) {
+			top--
+		}
+		if top > 0 {
+			err = size(at(top))
+		}
+		if err == nil {
+			err = between(0, top)
 		}
 		// Twice the expected growth is looked at too, more roughly.
-		for share := 1.0; err == nil && share >= 0.5; share -= 0.5 {
-			err = size(asked.Round(h.Factor(last, 1+share)))
+		for share := 1.0; err == nil && share >= 0.5 && doubles(h); share -= 0.5 {
+			if f := asked.Round(h.Factor(last, 1+share)); !large(at(top)) {
+				err = size(f)
+			}
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	a := &answer.Horizon{Months: h.Months, Growth: h.Growth}
+	a := &answer.Horizon{Months: h.Months, Growth: h.Growth, Change: h.Change.Amount}
 	kinds = slices.DeleteFunc(kinds, func(k *growing) bool {
 		few := k.replicas(at(last)) == 0
 		if few {
@@ -80,6 +98,9 @@ func overMonths(h *asked.Horizon, hours []float64, kinds []*growing,
 	}
 	return a, schedule(h, hours, kinds, a)
 }
+
+// doubles reports whether a load that grows twice as fast is one that a fleet is planned for.
+func doubles(h *asked.Horizon) bool { return h.Factor(h.Months-1, 2) <= asked.MostGrowth }
 
 // add notes the replicas for a load; 0 where there are too few. A larger load needs no fewer.
 func (k *growing) add(factor float64, n int) {
@@ -95,25 +116,22 @@ func (k *growing) add(factor float64, n int) {
 }
 
 // replicas returns how many replicas a server has for a multiple of the load; 0 where there are too
-// few. Between loads that were simulated it has as many as the fleet of the next smaller one would
-// have at the same rate of each, since larger fleets share their requests no less evenly, and no
-// more than the fleet of the next larger one.
+// few. Between and above loads that were simulated it has as many as the fleet of the next smaller
+// one would have at the same rate of each, since larger fleets share their requests no less evenly,
+// and no more than the fleet of the next larger one.
 func (k *growing) replicas(factor float64) int {
 	i, exact := slices.BinarySearch(k.factors, factor)
-	if i == len(k.factors) {
-		i, exact = i-1, true // but for rounding
-	}
 	if exact || i == 0 {
 		return k.sizes[i]
 	}
-	if k.sizes[i-1] == 0 {
+	alike := int(math.Ceil(float64(k.sizes[i-1]) * factor / k.factors[i-1] * (1 - 1e-12)))
+	if i < len(k.sizes) {
+		return min(alike, k.sizes[i])
+	}
+	if alike > k.most {
 		return 0
 	}
-	alike := int(math.Ceil(float64(k.sizes[i-1]) * factor / k.factors[i-1]))
-	if k.sizes[i] == 0 {
-		return 0
-	}
-	return min(alike, k.sizes[i])
+	return alike
 }
 
 // schedule finds what to rent, and what it costs to have begun so if the load grows otherwise.
@@ -155,10 +173,11 @@ func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Hor
 	if a.HalfRegret, err = best.Regret(needsOf(h, hours, kinds, 0.5)); err != nil {
 		return err
 	}
-	for _, k := range kinds {
-		if k.replicas(asked.Round(h.Factor(h.Months-1, 2))) == 0 {
-			return nil
-		}
+	last := asked.Round(h.Factor(h.Months-1, 2))
+	if !doubles(h) || slices.ContainsFunc(kinds, func(k *growing) bool {
+		return k.replicas(last) == 0
+	}) {
+		return nil
 	}
 	twice, err := best.Regret(needsOf(h, hours, kinds, 2))
 	a.TwiceRegret = &twice
@@ -224,7 +243,7 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 	for _, k := range kinds {
 		o := s.options[k.option]
 		k.label, k.onDemand = s.label(k.option), o.OnDemand()
-		k.price, k.fixed = o.Price, o.Surcharge
+		k.price, k.fixed, k.most = o.Price, o.Surcharge, s.Allowed(o)
 		list = append(list, k.option)
 	}
 	slices.Sort(list) // in the order of the menu

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -86,6 +87,35 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 			if !ok || m > 0 && n < k.Replicas[m-1] {
 				t.Errorf("%s: %d replicas in month %d keep the SLO of %g", k.Label, n, m, kept)
 			}
+		}
+	}
+}
+
+// A large fleet is not sized for each month: its replicas keep the rate of the lowest such load.
+// Each month's number suffices, and is at most by judge.PartError larger than it need be, but for
+// rounding.
+func TestLargeFleetsOfMonthsAreProportional(t *testing.T) {
+	enough := func(f float64) int { return int(math.Ceil(20*f + math.Sqrt(f))) }
+	h := &asked.Horizon{Months: 12, Growth: 0.3}
+	for _, most := range []int{1000, 150} {
+		k, sized := &growing{most: most, price: 1}, 0
+		got, err := overMonths(h, nil, []*growing{k}, func(factor float64) error {
+			sized++
+			k.add(factor, enough(factor))
+			return nil
+		})
+		testkit.OK(t, err)
+		if most == 150 && len(got.Kinds) == 0 {
+			continue // 318 replicas in the last month
+		}
+		for m, n := range got.Kinds[0].Replicas {
+			want := enough(h.Factor(m, 1))
+			if n < want || n > int(1+float64(want)*(1+judge.PartError)) {
+				t.Errorf("%d replicas in month %d, want %d", n, m, want)
+			}
+		}
+		if sized > 5 || most == 150 {
+			t.Errorf("at most %d replicas: %d loads were simulated", most, sized)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type Result struct {
 
 	problem  *problem
 	solution *solution
+	doubts   []string
 }
 
 // FittedFactor is a factor with its standard deviation, relative to it, or the round trip with its
@@ -93,7 +94,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if r.Errors, err = p.errors(ctx, before, r.Values()); err != nil {
 		return nil, err
 	}
-	return r, nil
+	r.doubts, err = p.doubts(ctx, r.Values())
+	return r, err
 }
 
 // Values returns the factors as a scenario has them: factors about which the data say nothing are
@@ -168,8 +170,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// HeldOut returns the root mean squares of the errors that were held out, by quantity; 0 where no
-// run was.
+// HeldOut returns the root mean squares of the errors that were held out, by quantity, rounded to
+// 0.01 % and at least that; 0 where no run was.
 func (r *Result) HeldOut() scenarios.Errors {
 	square := func(quantity string) float64 {
 		sum, n := 0.0, 0
@@ -182,7 +184,7 @@ func (r *Result) HeldOut() scenarios.Errors {
 		if n == 0 {
 			return 0
 		}
-		return math.Round(math.Sqrt(sum/float64(n))*1e4) / 1e4
+		return max(1, math.Round(math.Sqrt(sum/float64(n))*1e4)) / 1e4
 	}
 	return scenarios.Errors{TTFT: square(TTFT), TPOT: square(TPOT), E2E: square(E2E),
 		Steps: square(Steps)}

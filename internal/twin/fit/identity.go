@@ -120,10 +120,10 @@ func unitOff(ratio float64) string {
 }
 
 // Refusals says why the fit is no twin of the server: an error of more than 15 % on what was held
-// out, or a factor at its bound, three deviations from what is believed before measurements. It is
-// empty for a twin.
+// out, a factor at its bound, three deviations from what is believed before measurements, or
+// requests that no one server answers so. It is empty for a twin.
 func (r *Result) Refusals() []string {
-	var list []string
+	list := slices.Clone(r.doubts)
 	e := r.HeldOut()
 	for _, q := range []struct {
 		name  string

@@ -105,6 +105,11 @@ func Parse(name string, data []byte, o Options) (*observed.Observed, error) {
 	}
 	for i := range out.Runs {
 		run := &out.Runs[i]
+		if n := run.BeginsAnew(); n > 0 {
+			return nil, in.errorf("run %s: found arrivals that begin anew with request %d of %d: "+
+				"are they two runs, or of two servers? want each in a file of its own; one run of "+
+				"several clients in order of arrival", run.Name, n+1, len(run.Requests))
+		}
 		if run.Arrange() {
 			in.addNote("%s: requests are sent as answers end, at most %d in flight: a closed loop",
 				run.Name, run.Load.Concurrency)

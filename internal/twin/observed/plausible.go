@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -34,6 +35,30 @@ func (r *Run) Idle() bool {
 	}
 	return n >= fewestBusy && busy > 0 && !r.Load.Untimed &&
 		busy < leastBusy*(r.Requests[n-1].Start()-r.Requests[0].Start())
+}
+
+// BeginsAnew returns the number of the request with which the arrivals of a run in its source's
+// order go from their latest third back to their first, once, and but for that never back by more
+// than a tenth: two runs in one; 0 of one run.
+func (r *Run) BeginsAnew() (at int) {
+	if len(r.Requests) < fewestBusy || r.Load.Untimed {
+		return 0
+	}
+	byArrival := func(a, b Request) int { return cmp.Compare(a.Arrival, b.Arrival) }
+	first := slices.MinFunc(r.Requests, byArrival).Arrival
+	span := slices.MaxFunc(r.Requests, byArrival).Arrival - first
+	last := first
+	for i := range r.Requests {
+		switch now := r.Requests[i].Arrival; {
+		case now >= last-span/10:
+			last = max(last, now)
+		case at > 0 || last < first+span*2/3 || now > first+span/3:
+			return 0
+		default:
+			at, last = i, now
+		}
+	}
+	return at
 }
 
 // twice counts the pairs of equal requests: sent at the same time, as long, and as late.

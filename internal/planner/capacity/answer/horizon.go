@@ -21,11 +21,13 @@ type Horizon struct {
 	// Cost is the price of the whole horizon, changes included.
 	Cost    float64 `json:"dollars"`
 	Changes int     `json:"changes"`
+	// Change is what it costs once to go from one kind of server to another.
+	Change float64 `json:"change_dollars,omitempty"`
 	// Uncommitted is what the cheapest schedule without commitments costs.
 	Uncommitted float64 `json:"dollars_without_commitments"`
 	// HalfRegret and TwiceRegret are what the rentals of the first month cost too much if the load
 	// grows half or twice as fast, beside a schedule that knew it. TwiceRegret is nil where a
-	// server is too few for twice the growth.
+	// server is too few for twice the growth, or that is not planned for.
 	HalfRegret  float64  `json:"regret_at_half_growth_dollars"`
 	TwiceRegret *float64 `json:"regret_at_twice_growth_dollars,omitempty"`
 }
@@ -119,12 +121,15 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 			break
 		}
 	}
+	if h.Change > 0 && len(h.Kinds) == 1 {
+		list = append(list, texts("No change is paid: there is one kind of server to rent.")...)
+	}
 	twice := h.TwiceRegret
 	switch {
 	case h.Growth == 0:
 	case twice == nil:
 		list = append(list, texts(fmt.Sprintf("To begin so costs %s too much if the load grows "+
-			"half as fast; for twice as fast there are too few accelerators.",
+			"half as fast; twice as fast is more than is planned for.",
 			a.whole(h.HalfRegret)))...)
 	case h.HalfRegret < 0.5 && *twice < 0.5:
 		list = append(list, texts("To begin so is right with half and with twice the growth "+

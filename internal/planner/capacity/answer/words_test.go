@@ -481,7 +481,10 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	*h.TwiceRegret = 7
 	says(t, plain(h.brief(a)), "costs $0 too much if the load grows half as fast, and $7 if")
 	h.TwiceRegret = nil
-	says(t, plain(h.brief(a)), "for twice as fast there are too few accelerators")
+	h.Change = 5
+	says(t, plain(h.brief(a)), "twice as fast is more than is planned for", "no: No change is paid")
+	h.Kinds = h.Kinds[:1]
+	says(t, plain(h.brief(a)), "No change is paid: there is one kind of server to rent.")
 	says(t, plain(h.tables(a)), "x needs 1 2 replicas, month by month; alone it costs $120.")
 	a.Goal.Find = asked.FindFront
 	for i := range 12 {

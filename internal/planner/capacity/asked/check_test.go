@@ -108,6 +108,10 @@ func TestContradictionsInPlans(t *testing.T) {
 		{steady, "horizon={months: 24, growth: 0.1, commitments: [{months: 12, saves: 0.3}]}", ""},
 		{steady, "horizon.months=1", "horizon.months"},
 		{steady, "horizon={months: 9, growth: 8}", "horizon.growth"},
+		{steady, "horizon={months: 12, growth: 0.51}", ""},
+		{steady, "horizon={months: 13, growth: 0.5}", "horizon.growth: found 0.5 for 13 months, " +
+			"whose last has 130 times the load of the first; want at most 100 times, so at most " +
+			"0.46, or fewer months"},
 		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 1}]}", "0.saves"},
 		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 0.1}, {months: 3, " +
 			"saves: 0.2}]}", "horizon.commitments.1.months: found a second commitment of 3 months"},

@@ -246,6 +246,10 @@ func (h *Horizon) Factor(month int, by float64) float64 {
 	return math.Pow(1+h.Growth*by, float64(month))
 }
 
+// MostGrowth is the largest multiple of the first month's load that a fleet is planned for: a load
+// that grows more is another question by then.
+const MostGrowth = 100
+
 // HoursOfMonth is the average length of a month in hours: a twelfth of 365.25 days.
 const HoursOfMonth = 8766.0 / 12
 
@@ -315,6 +319,12 @@ func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)
 	case p.Scaled():
 		problem("horizon", "found together with menu.scaling; a horizon is planned with fixed "+
 			"numbers of replicas in each month, so leave out one of the two")
+	}
+	if most := h.Factor(h.Months-1, 1); most > MostGrowth {
+		problem("horizon.growth", "found %g for %d months, whose last has %.3g times the load of "+
+			"the first; want at most %d times, so at most %.2g, or fewer months", h.Growth,
+			h.Months, most, MostGrowth, math.Floor(100*(math.Pow(MostGrowth,
+				1/float64(h.Months-1))-1))/100)
 	}
 	for i, c := range h.Commitments {
 		field := fmt.Sprintf("horizon.commitments.%d", i)
