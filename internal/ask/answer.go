@@ -193,33 +193,36 @@ func (a *Answer) compare(name string, s *simulated, run *observed.Run) {
 		requests = float64(run.Load.Requests) / run.Load.Seconds
 	}
 	none := *f == observed.Figures{} && requests == 0
-	for _, one := range []struct {
-		metric, title string
-		reported      float64
-		always        bool
-	}{
-		{"mean_ttft_ms", "mean TTFT", 1000 * f.TTFT, true},
-		{"median_ttft_ms", "median TTFT", 1000 * f.TTFT50, false},
-		{"p99_ttft_ms", "p99 TTFT", 1000 * f.TTFT99, false},
-		{"mean_tpot_ms", "mean TPOT", 1000 * f.TPOT, true},
-		{"median_tpot_ms", "median TPOT", 1000 * f.TPOT50, false},
-		{"p99_tpot_ms", "p99 TPOT", 1000 * f.TPOT99, false},
-		{"mean_e2el_ms", "mean E2E", 1000 * f.E2E, true},
-		{"output_throughput", "output tokens/s", f.OutputRate, true},
-		{"request_throughput", "requests/s", requests, false},
-	} {
-		if one.reported == 0 && !(none && one.always) {
-			continue
+	reported := f.Latencies()
+	reported["output_throughput"], reported["request_throughput"] = f.OutputRate, requests
+	add := func(metric, title string, always bool) {
+		if reported[metric] == 0 && !(none && always) {
+			return
 		}
-		m := scenarios.MetricNamed(one.metric)
-		g := Figure{Run: name, Name: one.metric, Title: one.title, Reported: one.reported,
+		m := scenarios.MetricNamed(metric)
+		g := Figure{Run: name, Name: metric, Title: title, Reported: reported[metric],
 			Predicted: m.Of(s.result), unit: m.Unit}
-		if span, known := s.result.Intervals.Of[one.metric]; known {
+		if span, known := s.result.Intervals.Of[metric]; known && !unranged(metric) {
 			g.Low, g.High = span.Low, span.High
 		}
 		g.judge()
 		a.Figures = append(a.Figures, g)
 	}
+	for _, latency := range [][2]string{{"ttft", "TTFT"}, {"tpot", "TPOT"}, {"itl", "ITL"},
+		{"e2el", "E2E"}} {
+		for _, statistic := range observed.Statistics() {
+			add(statistic+"_"+latency[0]+"_ms", statistic+" "+latency[1],
+				statistic == "mean" && latency[0] != "itl")
+		}
+	}
+	add("output_throughput", "output tokens/s", true)
+	add("request_throughput", "requests/s", false)
+}
+
+// unranged reports whether no errors of such a figure were measured: of gaps one by one, and of
+// p95. Those of medians and of p90 are as those of means (docs/validation.md).
+func unranged(metric string) bool {
+	return strings.Contains(metric, "_itl_") || strings.HasPrefix(metric, "p95_")
 }
 
 // judge says where a reported figure lies.

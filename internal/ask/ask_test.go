@@ -111,7 +111,7 @@ func TestThreads(t *testing.T) {
 				if f.unit == "" || f.Run != a.last {
 					continue
 				}
-				if !(f.Low < f.Predicted && f.Predicted < f.High) {
+				if ranged := f.Low < f.Predicted && f.Predicted < f.High; ranged == unranged(f.Name) {
 					t.Errorf("%s is predicted as %g, in %g to %g", f.Name, f.Predicted, f.Low,
 						f.High)
 				}
@@ -313,6 +313,39 @@ func TestDoubts(t *testing.T) {
 }
 
 // The near questions are headings of their page.
+// Each percentile that a thread states stands beside the predicted one, with a range where errors
+// of such a figure were measured; a gap between two tokens is not the time for a token of a
+// request.
+func TestPercentilesAreCompared(t *testing.T) {
+	const head = "vllm serve meta-llama/Llama-3.1-8B-Instruct on H100 SXM\n"
+	for text, want := range map[string]string{
+		thread(t, "threads/08_llmperf.txt"): "p90_ttft_ms p95_ttft_ms p90_tpot_ms p95_tpot_ms " +
+			"p90_e2el_ms p95_e2el_ms p99_e2el_ms median_e2el_ms",
+		head + "| concurrency | p90 TTFT (ms) | p95 TTFT (ms) | p95 ITL (ms) |\n|--|--|--|--|\n" +
+			"| 8 | 60 | 70 | 9 |\n": "p90_ttft_ms p95_ttft_ms p95_itl_ms",
+		head + "P90 TTFT (ms): 60\nP95 TTFT (ms): 70\nP99 ITL (ms): 9\nMean TPOT (ms): 7\n": "" +
+			"p90_ttft_ms p95_ttft_ms p99_itl_ms",
+		head + `{"model_id": "m", "tokenizer_id": "m", "completed": 9, "p95_ttft_ms": 70, ` +
+			`"p90_e2el_ms": 900, "p95_itl_ms": 9}`: "p95_ttft_ms p90_e2el_ms p95_itl_ms",
+	} {
+		a := ask(t, text, Options{})
+		reported := map[string]Figure{}
+		for _, f := range a.Figures {
+			reported[f.Name] = f
+		}
+		for name := range strings.FieldsSeq(want) {
+			f := reported[name]
+			ranged := !strings.HasPrefix(name, "p95") && !strings.Contains(name, "itl")
+			if f.Reported == 0 || f.Predicted == 0 || (f.High > 0) != ranged {
+				t.Errorf("%.80s: %s is %+v", text, name, f)
+			}
+		}
+		if _, other := reported["p99_tpot_ms"]; other && strings.Contains(want, "p99_itl") {
+			t.Errorf("%.80s: a gap is taken for a TPOT", text)
+		}
+	}
+}
+
 func TestTopicsAreHeadings(t *testing.T) {
 	for _, topic := range topics() {
 		page := string(testkit.Read(t, filepath.Join("..", "..", "docs", topic.page)))

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/ask/clients"
 	"github.com/llmsim/llmsim/internal/launch"
@@ -19,7 +20,7 @@ type forms struct {
 	count, word *regexp.Regexp
 }
 
-func newForms() forms {
+var newForms = sync.OnceValue(func() forms {
 	var list []string
 	for _, start := range clients.Names() {
 		list = append(list, strings.ReplaceAll(regexp.QuoteMeta(start), " ", " +"))
@@ -36,7 +37,7 @@ func newForms() forms {
 		count:  regexp.MustCompile(`\b\d{1,4} ?[x×*] ?`),
 		word:   regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9-]*`),
 	}
-}
+})
 
 func (f *forms) isCommand(line string) bool {
 	return f.engine.MatchString(line) || f.generator.MatchString(line)

@@ -22,7 +22,9 @@ func (a *Answer) Blocks() (p doc.Blocks) {
 		}
 		p.Item("looks like results and was not read: " + words)
 	}
-	if len(a.Unread) > 0 {
+	if len(a.Unread) > 0 && !slices.ContainsFunc(a.Figures, func(f Figure) bool {
+		return f.Reported > 0
+	}) {
 		p.Item("what was not read can be given as lines such as Mean TTFT (ms): 150, Mean TPOT " +
 			"(ms): 20, Output token throughput (tok/s): 900")
 	}
@@ -53,8 +55,11 @@ func (a *Answer) Blocks() (p doc.Blocks) {
 			}
 		}
 		span := ""
-		if f.High > 0 {
+		switch {
+		case f.High > 0:
 			span = f.words(f.Low) + " to " + f.words(f.High)
+		case unranged(f.Name):
+			span = "no range known"
 		}
 		title := f.Title
 		if f.Run != "" {

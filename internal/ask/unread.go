@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // numbers says which lines of the text some lines are, in at most four stretches.
@@ -33,7 +34,7 @@ func (p *Paste) numbers(lines []int) string {
 
 // figureForms match lines that look like results: a value with a unit behind its name, a speed or a
 // latency in a line of a log, a row of a table or of CSV with numbers, or JSON.
-func figureForms() []*regexp.Regexp {
+var figureForms = sync.OnceValue(func() []*regexp.Regexp {
 	const number = `[0-9][0-9.,]*`
 	return []*regexp.Regexp{
 		regexp.MustCompile(`(?i)^\W*[a-z][^:=]{0,60}[:=]\s*` + number +
@@ -46,7 +47,7 @@ func figureForms() []*regexp.Regexp {
 			`\s*$`),
 		regexp.MustCompile(`^\s*[{\[]\s*["{\[0-9'].*[0-9]`),
 	}
-}
+})
 
 // speedForm matches a figure in a sentence.
 func speedForm() *regexp.Regexp {
@@ -58,7 +59,7 @@ func speedForm() *regexp.Regexp {
 func (p *Paste) unread() {
 	forms := figureForms()
 	if len(p.Runs) == 0 { // a sentence has what a table would have
-		forms = append(forms, speedForm())
+		forms = append(forms[:len(forms):len(forms)], speedForm())
 	}
 	looks := func(line string) bool {
 		for _, form := range forms {

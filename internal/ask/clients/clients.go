@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch/commands"
@@ -38,13 +39,12 @@ type tool struct {
 }
 
 // tools returns the table. It panics on a mistake in it, which is part of the program.
-func tools() []tool {
-	var list []tool
+var tools = sync.OnceValue(func() (list []tool) {
 	if err := files.DecodeYAML(table, &list); err != nil {
 		panic(err)
 	}
 	return list
-}
+})
 
 // Load is what load generators were told to send. Terms hold numbers and words as they are written:
 // rate (requests a second, or inf), concurrency, burstiness (the shape of gamma gaps), pattern,

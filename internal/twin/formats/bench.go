@@ -3,6 +3,7 @@ package formats
 import (
 	"cmp"
 	"path"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -76,19 +77,28 @@ func benchFigures(o object, perSecond float64, end, e2e string) observed.Figures
 		func(name, statistic string) float64 {
 			return o.number(statistic+"_"+name+end) / perSecond
 		})
+	gap := func(statistic string) float64 {
+		return o.number(statistic+"_itl"+end) / perSecond
+	}
+	f.ITL50, f.ITL90, f.ITL95, f.ITL99 = gap("median"), gap("p90"), gap("p95"), gap("p99")
 	f.OutputRate = o.number("output_throughput")
 	return f
 }
 
 // figures returns what a source says of a run: of its time to first token, time per output token
 // and latency of requests, by their names there, the mean, the median and the 99th percentile, by
-// theirs.
+// theirs, which other percentiles have with their own rank.
 func figures(names, statistics [3]string,
 	of func(name, statistic string) float64) observed.Figures {
 	at := func(name, statistic int) float64 { return of(names[name], statistics[statistic]) }
+	as := func(name int, rank string) float64 {
+		return of(names[name], strings.Replace(statistics[2], "99", rank, 1))
+	}
 	return observed.Figures{TTFT: at(0, 0), TTFT50: at(0, 1), TTFT99: at(0, 2),
 		TPOT: at(1, 0), TPOT50: at(1, 1), TPOT99: at(1, 2),
-		E2E: at(2, 0), E2E50: at(2, 1), E2E99: at(2, 2)}
+		E2E: at(2, 0), E2E50: at(2, 1), E2E99: at(2, 2),
+		TTFT90: as(0, "90"), TPOT90: as(1, "90"), E2E90: as(2, "90"),
+		TTFT95: as(0, "95"), TPOT95: as(1, "95"), E2E95: as(2, "95")}
 }
 
 func readBenchLoad(o object, run *observed.Run) {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Part is what a text among words has of one format.
@@ -26,7 +27,7 @@ type shape struct {
 }
 
 // shapes lists them; a line belongs to the first that it fits.
-func shapes() []shape {
+var shapes = sync.OnceValue(func() []shape {
 	of := func(format, begin, more string) shape {
 		s := shape{format: format, begin: regexp.MustCompile(begin)}
 		if more != "" {
@@ -68,7 +69,7 @@ func shapes() []shape {
 		of("csv", `(?i)^[\w ]+[,;](?:.*[,;])?(?:prompt_tokens|output_tokens|(?:\w+_)?ttft\w*|`+
 			`(?:\w+_)?tpot\w*|step_ms|step_s)\b`, `[,;].*[,;]`),
 		of("printed-table", tableHead+`|^\W*(?:Traffic request rate|(?:Max|Maximum) request `+
-			`concurrency|Successful requests|(?:Mean|Avg|Average|Median|P50|P99) (?:TTFT|TPOT|ITL|`+
+			`concurrency|Successful requests|(?:Mean|Avg|Average|Median|P\d\d) (?:TTFT|TPOT|ITL|`+
 			`E2EL?|E2E Latency)\b.*|(?:TTFT|TPOT|ITL|E2EL?)(?: \(m?s\))?|Output token throughput)`+
 			`\s*(?:\([^)]*\))?\s*`+value, `^\W*[A-Za-z][^|:=]{0,60}`+value+`|:\s*(?:inf|None)|`+
 			`^\W*[-=]{5}`),
@@ -79,7 +80,7 @@ func shapes() []shape {
 			list[i].format)
 	}
 	return list
-}
+})
 
 // Parts finds results that stand among words, apart from JSON: the lines of each format together,
 // and each file that was pasted whole by itself.

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
@@ -37,12 +38,18 @@ func columnOf(words string) column {
 		c.statistic = "median"
 	case has("p99"):
 		c.statistic = "p99"
-	case has("p90", "p95", "p75", "p25", "min", "max", "std"):
+	case has("p95"):
+		c.statistic = "p95"
+	case has("p90"):
+		c.statistic = "p90"
+	case has("p75", "p25", "min", "max", "std"):
 		return column{}
 	}
 	switch {
 	case has("ttft", "first token"):
 		c.name = "ttft"
+	case c.statistic[0] == 'p' && has("itl", "inter-token", "inter token"):
+		c.name = "itl" // the longest gaps are of single tokens, not of requests
 	case has("tpot", "itl", "inter-token", "inter token"):
 		c.name = "tpot"
 	case has("tok/s", "tokens/s", "t/s", "tps", "tok/sec", "tokens/sec", "tok s", "tokens s",
@@ -87,8 +94,8 @@ func readTable(in *input) error {
 		for _, words := range t.columns {
 			c := columnOf(words)
 			if columns = append(columns, c); c.statistic == "" {
-				in.addNote("the column %s is not compared: means, medians and p99 of TTFT, TPOT "+
-					"and E2E are, and output tokens a second", strings.TrimSpace(words))
+				in.addNote("the column %s is not compared: means, medians, p90, p95 and p99 of "+
+					"TTFT, TPOT and E2E are, and output tokens a second", strings.TrimSpace(words))
 			}
 		}
 		for _, row := range t.rows {
@@ -99,7 +106,7 @@ func readTable(in *input) error {
 				}
 				c := columns[i]
 				value := numberIn(strings.Trim(cell, "*~≈ "))
-				if c.name == "ttft" || c.name == "tpot" || c.name == "e2e" {
+				if slices.Contains([]string{"ttft", "tpot", "itl", "e2e"}, c.name) {
 					unit := c.seconds
 					for _, word := range strings.Fields(cell) {
 						unit = cmp.Or(timeUnit(word), unit)
@@ -123,7 +130,9 @@ func readTable(in *input) error {
 			run.Summary = figures([3]string{"ttft", "tpot", "e2e"},
 				[3]string{"mean", "median", "p99"},
 				func(name, statistic string) float64 { return of[name+" "+statistic] })
-			run.Summary.OutputRate = of["rate mean"]
+			f := &run.Summary
+			f.ITL90, f.ITL95, f.ITL99 = of["itl p90"], of["itl p95"], of["itl p99"]
+			f.OutputRate = of["rate mean"]
 			if run.Summary != (observed.Figures{}) {
 				in.out.Runs = append(in.out.Runs, run)
 			}

@@ -161,12 +161,39 @@ type Figures struct {
 	TTFT50 float64 `json:"ttft_p50,omitempty"`
 	TPOT50 float64 `json:"tpot_p50,omitempty"`
 	E2E50  float64 `json:"e2e_p50,omitempty"`
+	TTFT90 float64 `json:"ttft_p90,omitempty"`
+	TPOT90 float64 `json:"tpot_p90,omitempty"`
+	E2E90  float64 `json:"e2e_p90,omitempty"`
+	TTFT95 float64 `json:"ttft_p95,omitempty"`
+	TPOT95 float64 `json:"tpot_p95,omitempty"`
+	E2E95  float64 `json:"e2e_p95,omitempty"`
 	TTFT99 float64 `json:"ttft_p99,omitempty"`
 	TPOT99 float64 `json:"tpot_p99,omitempty"`
 	E2E99  float64 `json:"e2e_p99,omitempty"`
+	// ITL are the gaps between tokens, each by itself: their mean is about that of TPOT.
+	ITL50 float64 `json:"itl_p50,omitempty"`
+	ITL90 float64 `json:"itl_p90,omitempty"`
+	ITL95 float64 `json:"itl_p95,omitempty"`
+	ITL99 float64 `json:"itl_p99,omitempty"`
 	// OutputRate is in tokens a second.
 	OutputRate float64 `json:"output_rate,omitempty"`
 }
+
+// Latencies returns the latencies in milliseconds by the names of a scenario's metrics.
+func (f *Figures) Latencies() map[string]float64 {
+	list := map[string]float64{}
+	for name, of := range map[string][5]float64{"ttft": {f.TTFT, f.TTFT50, f.TTFT90, f.TTFT95,
+		f.TTFT99}, "tpot": {f.TPOT, f.TPOT50, f.TPOT90, f.TPOT95, f.TPOT99}, "itl": {0, f.ITL50,
+		f.ITL90, f.ITL95, f.ITL99}, "e2el": {f.E2E, f.E2E50, f.E2E90, f.E2E95, f.E2E99}} {
+		for i, statistic := range Statistics() {
+			list[statistic+"_"+name+"_ms"] = 1000 * of[i]
+		}
+	}
+	return list
+}
+
+// Statistics returns the names of what is said of a latency, in order.
+func Statistics() []string { return []string{"mean", "median", "p90", "p95", "p99"} }
 
 // Add appends the runs and the sources of other, and takes what it says of the server and the
 // receiver does not. What both lack is said once.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -147,6 +148,6 @@ func (r *Run) check() error {
 }
 
 func (f *Figures) finite() bool {
-	return Finite(f.TTFT, f.TPOT, f.E2E, f.Queue, f.TTFT50, f.TPOT50, f.E2E50, f.TTFT99, f.TPOT99,
-		f.E2E99, f.OutputRate)
+	return Finite(f.Queue, f.OutputRate) &&
+		Finite(slices.Collect(maps.Values(f.Latencies()))...)
 }
