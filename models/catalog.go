@@ -39,7 +39,8 @@ type entry struct {
 
 // published is a parameter count with its source. Beyond is the number of elements that published
 // files have beyond the parameters counted here, and Because says what they are. Digits is the
-// number of leading digits that are stated; 0 means all.
+// number of leading digits that are stated; 0 means all. Without a count, Source says that the
+// shape is unverified.
 type published struct {
 	Parameters int64  `json:"parameters"`
 	Source     string `json:"source"`

@@ -30,6 +30,9 @@ func TestCatalogAgainstPublishedCounts(t *testing.T) {
 			if e.Source == "" || p.Source == "" || (p.Beyond == 0) != (p.Because == "") {
 				t.Errorf("%s: a figure has no source", e.Name)
 			}
+			if p.Parameters == 0 && strings.HasPrefix(p.Source, "unverified") {
+				continue
+			}
 			got := a.Parameters().Total() + p.Beyond
 			if p.Digits == 0 {
 				exact++

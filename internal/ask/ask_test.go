@@ -111,7 +111,8 @@ func TestThreads(t *testing.T) {
 				if f.unit == "" || f.Run != a.last {
 					continue
 				}
-				if ranged := f.Low < f.Predicted && f.Predicted < f.High; ranged == unranged(f.Name) {
+				ranged := f.Low < f.Predicted && f.Predicted < f.High
+				if ranged == unranged(f.Name) {
 					t.Errorf("%s is predicted as %g, in %g to %g", f.Name, f.Predicted, f.Low,
 						f.High)
 				}

@@ -78,6 +78,9 @@ type ModelEntry struct {
 	Weights    int64          `json:"weights"`
 	KVPerToken int64          `json:"kv_bytes_per_token"`
 	Context    int            `json:"context"`
+	// Source says where the shape is from; unverified begins that of one which was compared with
+	// nothing that is published.
+	Source string `json:"source"`
 }
 
 // ModelList lists the models of a catalogue.
@@ -87,7 +90,7 @@ func ModelList(c *models.Catalog) []ModelEntry {
 		parameters, active := m.Parameters(), m.ActiveParameters()
 		list = append(list, ModelEntry{m.Name, m.Aliases, parameters.Total(), active.Total(),
 			m.DType, m.WeightBytes(m.DType),
-			m.KVBytesPerToken(hardware.BF16), m.MaxContext})
+			m.KVBytesPerToken(hardware.BF16), m.MaxContext, m.Source})
 	}
 	return list
 }
@@ -96,11 +99,15 @@ func ModelList(c *models.Catalog) []ModelEntry {
 func Models(list []ModelEntry) (p doc.Blocks) {
 	var rows [][]string
 	for _, m := range list {
+		if strings.HasPrefix(m.Source, "unverified") {
+			m.Name += " *"
+		}
 		rows = append(rows, []string{m.Name, billions(m.Parameters), billions(m.Active),
 			decimalBytes(float64(m.Weights)),
 			decimalBytes(float64(m.KVPerToken)), units.Count(m.Context)})
 	}
 	p.Table([]string{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
+	p.Line("* unverified: the shape was compared with nothing that is published")
 	return p
 }
 
