@@ -53,6 +53,23 @@ type Rental struct {
 	Share float64 `json:"share_of_time"`
 }
 
+// paid returns the rent by month for servers of a label, or of all for "", to the end of what is
+// committed. The rent of a rental is the same in each of its months.
+func (h *Horizon) paid(label string) []float64 {
+	end := h.Months
+	for i := range h.Rentals {
+		end = max(end, h.Rentals[i].To)
+	}
+	list := make([]float64, end)
+	for i := range h.Rentals {
+		r := &h.Rentals[i]
+		for m := r.From; m <= r.To && (label == "" || r.Label == label); m++ {
+			list[m-1] += r.Cost / float64(r.To-r.From+1)
+		}
+	}
+	return list
+}
+
 // words says what is rented: "2 replicas of 1 × b200 from month 5 to 9, by the month ($98)".
 func (r *Rental) words(a *Answer) string {
 	from := ""

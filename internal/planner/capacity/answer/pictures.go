@@ -41,7 +41,7 @@ func (a *Answers) Page(w io.Writer) error {
 // pictures are what the answer's figures look like.
 func (a *Answer) pictures() (list doc.Blocks, err error) {
 	for _, draw := range []func() (string, *plot.Plot, error){a.drawKept, a.drawLatency,
-		a.drawCost, a.drawMonths} {
+		a.drawCost, a.drawMonths, a.drawPaid} {
 		words, p, err := draw()
 		if err != nil {
 			return nil, err
@@ -183,6 +183,32 @@ func (a *Answer) drawMonths() (string, *plot.Plot, error) {
 	p, err := c.Draw()
 	return fmt.Sprintf("Over %d months the cheapest schedule costs %s.", h.Months,
 		a.whole(h.Cost)), p, err
+}
+
+// drawPaid draws what is paid in each month of a horizon, and after it for what is committed.
+func (a *Answer) drawPaid() (string, *plot.Plot, error) {
+	h := a.Horizon
+	if h == nil || len(h.Rentals) == 0 {
+		return "", nil, nil
+	}
+	all := h.paid("")
+	series := []plots.Series{{Name: "in all"}}
+	for _, k := range h.Kinds {
+		if by := h.paid(k.Label); slices.Max(by) > 0 && !slices.Equal(by, all) {
+			series = append(series, plots.Series{Name: k.Label, Y: by})
+		}
+	}
+	series[0].Y = all
+	for i := range series {
+		for m := range all {
+			series[i].X = append(series[i].X, float64(m+1))
+		}
+	}
+	c := plots.Curves{Title: "Rent of each month", X: "month", Y: "rent (" + a.money("") + ")",
+		Series: series}
+	p, err := c.Draw()
+	return fmt.Sprintf("The rent goes from %s in the first month to %s in the last of the horizon.",
+		a.whole(all[0]), a.whole(all[h.Months-1])), p, err
 }
 
 // WriteFront draws the fleets that were simulated for a front into dir. Without points it draws

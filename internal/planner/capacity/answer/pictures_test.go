@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,17 +37,22 @@ func TestPagesOfAnswers(t *testing.T) {
 		}
 		says(t, out.String(), want...)
 	}
-	page(4, "meets the SLO at 10/s, and not at the next load", "TTFT goes from 100 to 9,000 ms",
+	page(5, "meets the SLO at 10/s, and not at the next load", "TTFT goes from 100 to 9,000 ms",
 		"Cheaper are: y at 5/s.", "Over 2 months the cheapest schedule costs $9",
-		"3 not simulated: costs more")
+		"The rent goes from $5 in the first month to $5 in the last", "3 not simulated: costs more")
+	h := &Horizon{Months: 3, Rentals: []Rental{{"x", 1, 4, 1, 4, 8, 1}, {"y", 2, 1, 2, 3, 6, 1}}}
+	if all, y := h.paid(""), h.paid("y"); !slices.Equal(all, []float64{2, 5, 5, 2}) ||
+		!slices.Equal(y, []float64{0, 3, 3, 0}) {
+		t.Errorf("the rents are %v, of y %v", all, y)
+	}
 	for i := range curve {
 		curve[i].Met = false
 	}
-	page(4, "At no load that was simulated, from 5/s, does the fleet meet the SLO.")
+	page(5, "At no load that was simulated, from 5/s, does the fleet meet the SLO.")
 	for i := range curve {
 		curve[i].Met = true
 	}
-	page(4, "meets the SLO at 15/s, the highest of the loads that were simulated")
+	page(5, "meets the SLO at 15/s, the highest of the loads that were simulated")
 	a.PriceCurves[1] = price("y", 7, 8, 9)
 	a.Chosen.Curve, a.Horizon = nil, nil
 	page(1, "No other of these kinds is cheaper at any of the loads.", "no: TTFT goes")
