@@ -27,9 +27,12 @@ const (
 	// FP8Block is FP8 with a scale for each block of 128×128 weights and each 128 activations
 	// (DeepSeek-V3, arXiv:2412.19437, section 3.3.2). Its products have kernels of their own.
 	FP8Block DType = "fp8-block"
-	// Q4_0 and Q4KM are the GGUF formats q4_0 and q4_k_m of llama.cpp.
+	// The GGUF formats of llama.cpp.
 	Q4_0 DType = "q4_0"
 	Q4KM DType = "q4_k_m"
+	Q5KM DType = "q5_k_m"
+	Q6K  DType = "q6_k"
+	Q8_0 DType = "q8_0"
 )
 
 // Accelerator is one device that computes: a GPU, a TPU chip, or a CPU socket taken as one.

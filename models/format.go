@@ -24,9 +24,9 @@ type Format struct {
 //   - FP4: NVFP4, groups of 16 with an 8-bit scale (NVIDIA, "Introducing NVFP4", 2025).
 //   - MXFP4, FP6: groups of 32 with an 8-bit scale (OCP Microscaling Formats specification 1.0,
 //     2023).
-//   - Q4_0: groups of 32 with a 16-bit scale; Q4KM: 4.5 bits, and 6.56 in half of the values and of
-//     the down projections (ggml-org/llama.cpp, ggml-common.h and llama-quant.cpp): 4.58 GiB of
-//     Llama-3-8B.
+//   - Q4_0, Q8_0: groups of 32 with a 16-bit scale; Q6K: groups of 256 with 16 8-bit scales and one
+//     of 16 bits; Q4KM and Q5KM: 4.5 and 5.5 bits, and 6.56 in half of the values and of the down
+//     projections (ggml-org/llama.cpp, ggml-common.h and llama-quant.cpp): 4.58 GiB of Llama-3-8B.
 //   - INT8, FP8: one scale a channel, tensor or block of 128×128, which is neglected: less than 0.1
 //     %.
 func standardFormat(d hardware.DType) Format {
@@ -41,6 +41,12 @@ func standardFormat(d hardware.DType) Format {
 		return Format{DType: d, Bits: 4, Group: 32, GroupBits: 16}
 	case hardware.Q4KM:
 		return Format{DType: d, Bits: 4, Group: 100, GroupBits: 84}
+	case hardware.Q5KM:
+		return Format{DType: d, Bits: 5, Group: 100, GroupBits: 70}
+	case hardware.Q6K:
+		return Format{DType: d, Bits: 6, Group: 256, GroupBits: 16*8 + 16}
+	case hardware.Q8_0:
+		return Format{DType: d, Bits: 8, Group: 32, GroupBits: 16}
 	case hardware.FP6:
 		return Format{DType: d, Bits: 6, Group: 32, GroupBits: 8}
 	case hardware.INT8, hardware.FP8, hardware.FP8Block:

@@ -83,6 +83,16 @@ func formatWord(word string) (d, near hardware.DType, ok bool) {
 		return hardware.Q4KM, "", true
 	case "q4_k_s", "q4_k_xl": // of Llama-3.1-8B 4.69 and 4.99 GB, where q4_k_m has 4.92
 		return hardware.Q4KM, hardware.Q4KM, true
+	case "q5_k_m":
+		return hardware.Q5KM, "", true
+	case "q5_k_s", "q5_k_l", "q5_k_xl":
+		return hardware.Q5KM, hardware.Q5KM, true
+	case "q6_k":
+		return hardware.Q6K, "", true
+	case "q6_k_l", "q6_k_xl":
+		return hardware.Q6K, hardware.Q6K, true
+	case "q8_0":
+		return hardware.Q8_0, "", true
 	case "bnb", "bitsandbytes", "nf4", "hqq", "aqlm", "exl2", "exl3", "quip", "4bit", "int3",
 		"3bit", "2bit", "int2", "mobile", "w4a4", "mlx", "1bit", "vptq":
 		return "", hardware.INT4, true
@@ -95,7 +105,7 @@ func formatWord(word string) (d, near hardware.DType, ok bool) {
 		strings.HasPrefix(word, "tq") { // llama.cpp's, which ggml has found
 		switch digits := strings.TrimLeft(word, "itq"); {
 		case len(digits) > 1 && digits[1] == '_' && digits[0] >= '6' && digits[0] <= '8':
-			return "", hardware.INT8, true
+			return "", hardware.Q8_0, true
 		case len(digits) > 1 && digits[1] == '_' && digits[0] >= '1' && digits[0] <= '5':
 			return "", hardware.Q4KM, true
 		}

@@ -122,7 +122,7 @@ func TestNamed(t *testing.T) {
 		"RedHatAI/gpt-oss-120b-speculator.eagle3": "is a draft (speculator.eagle3)",
 		"unsloth/Llama-3.2-1B-Instruct-bnb-4bit":  "not modelled (4bit); the nearest is int4",
 		"unsloth/Qwen3-8B-GGUF":                   "not modelled (GGUF); the nearest is q4_k_m",
-		"unsloth/Qwen3-8B-GGUF:Q8_0":              "not modelled (Q8_0); the nearest is int8",
+		"unsloth/Qwen3-8B-GGUF:Q8_K_XL":           "not modelled (Q8_K_XL); the nearest is q8_0",
 		"someone/Qwen3-8B-VL":                     "unknown model",
 		"someone/Mixtral-2x-Qwen3-8B-14B":         "unknown model",
 		"someone/Coder-Qwen-7B-v2":                "unknown model",
@@ -176,5 +176,18 @@ func TestSharedCachesStoreNothing(t *testing.T) {
 	rows := a.Parameters().Embedding - a.ActiveParameters().Embedding
 	if rows != product(a.Vocab, 35, 256) {
 		t.Errorf("embeddings for each layer: found %d parameters", rows)
+	}
+}
+
+// Files of llama.cpp are as large as they are published: of Llama-3.1-8B in GB, by
+// bartowski/Meta-Llama-3.1-8B-Instruct-GGUF. Its matrices of embeddings are quantised too, so that
+// all parameters count.
+func TestFilesOfLlamaCPPAreAsLarge(t *testing.T) {
+	model, err := mustLoad(t).Lookup("llama-3.1-8b")
+	testkit.OK(t, err)
+	for format, want := range map[hardware.DType]float64{hardware.Q4KM: 4.92, hardware.Q5KM: 5.73,
+		hardware.Q6K: 6.60, hardware.Q8_0: 8.54} {
+		bytes := standardFormat(format).Bytes(model.Parameters().Total())
+		near(t, string(format), float64(bytes)/1e9, want, 0.015)
 	}
 }

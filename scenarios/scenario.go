@@ -113,7 +113,7 @@ type ColdStart struct {
 type Speculation struct {
 	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"Drafter."`
 	Draft       string        `json:"draft,omitempty" need:"draft-model" jsonschema:"Draft model, as with model."`
-	Weights     string        `json:"weights,omitempty" only:"draft-model" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number format of the draft model's weights. Default: as published."`
+	Weights     string        `json:"weights,omitempty" only:"draft-model" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m,q5_k_m,q6_k,q8_0" jsonschema:"Number format of the draft model's weights. Default: as published."`
 	Tensor      int           `json:"tensor,omitempty" only:"draft-model" min:"1" max:"4096" jsonschema:"Number of accelerators that share the draft model. Default: as the model, or 1 on accelerators of its own."`
 	Accelerator string        `json:"accelerator,omitempty" only:"draft-model" jsonschema:"Accelerators of the draft model's own, in addition to each replica's. Default: it shares those of the model."`
 	Ahead       bool          `json:"ahead,omitempty" only:"draft-model" jsonschema:"Whether the next draft is made while the last one is verified, on accelerators of its own."`

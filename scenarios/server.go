@@ -44,7 +44,7 @@ type Engine struct {
 	Marlin         bool   `json:"marlin,omitempty" jsonschema:"As experts-backend: marlin, for routed experts in MXFP4 (VLLM_MXFP4_USE_MARLIN)."`
 	FusedAllReduce bool   `json:"fused-all-reduce,omitempty" jsonschema:"Whether all-reduces also normalise what they sum (--enable-flashinfer-allreduce-fusion, fuse_allreduce_rms). Default: as the engine does."`
 	PromptGraphs   string `json:"prompt-graphs,omitempty" enum:"on,off" jsonschema:"Whether steps with prompts of at most graph tokens are launched as captured graphs too (TensorRT-LLM's enable_piecewise_cuda_graph; off with vLLM's FULL_DECODE_ONLY). Default: as the engine does."`
-	Weights        string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number format of the weights. Default: as published."`
+	Weights        string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m,q5_k_m,q6_k,q8_0" jsonschema:"Number format of the weights. Default: as published."`
 	KVCache        string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8,fp4" jsonschema:"Number format of the KV cache. Default: that of activations."`
 	EncoderCache   int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
 	MaxModelLen    int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
