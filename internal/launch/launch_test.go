@@ -284,6 +284,11 @@ func TestReadRefuses(t *testing.T) {
 		"python -m sglang.launch_server --model-path m --speculative-algorithm EAGLE " +
 			"--speculative-num-steps 1 --speculative-eagle-topk 1": "--speculative-algorithm, " +
 			"--speculative-num-steps, --speculative-eagle-topk: how many drafts are accepted",
+		"docker run -d ollama/ollama:0.9":    "Ollama is not simulated; the nearest is llama.cpp",
+		"OLLAMA_NUM_PARALLEL=4 ollama serve": "Ollama is not simulated",
+		"python -m mlc_llm serve HF://x":     "MLC LLM is not simulated; the nearest is vLLM",
+		"python3 -m lightllm.server.api_server --tp 2": "LightLLM is not simulated; the nearest " +
+			"is SGLang",
 		"echo hello":                         "no command that starts an engine",
 		"vllm serve":                         "names no model",
 		"vllm serve $MODEL":                  "--var MODEL=…",

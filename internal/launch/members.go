@@ -32,6 +32,9 @@ const mostPools = 100
 // fleetOf returns the fleet that commands start.
 func fleetOf(list []commands.Command, file files) (*Reading, error) {
 	found := heads(starting(list))
+	if other := otherEngine(list); len(found) == 0 && other != nil {
+		return nil, other
+	}
 	if len(found) == 0 {
 		return nil, errors.New(
 			"found no command that starts an engine; known are vllm serve, python -m " +
@@ -70,6 +73,26 @@ func fleetOf(list []commands.Command, file files) (*Reading, error) {
 		r.route(list)
 	}
 	return r, err
+}
+
+// otherEngine names the engine that a command starts and that is not simulated, with the nearest;
+// it returns nil for any other command.
+func otherEngine(list []commands.Command) error {
+	for _, c := range list {
+		for _, word := range c.Words[:min(len(c.Words), mostBefore)] {
+			program, _, _ := strings.Cut(commands.Base(word), ":")
+			for _, other := range [][3]string{
+				{"ollama", "Ollama", "llama.cpp, which it runs: llama-server -hf OWNER/MODEL-GGUF"},
+				{"mlc_llm", "MLC LLM", "vLLM: vllm serve OWNER/MODEL"},
+				{"lightllm.server.api_server", "LightLLM", "SGLang: python3 -m " +
+					"sglang.launch_server --model-path OWNER/MODEL"}} {
+				if program == other[0] {
+					return fmt.Errorf("%s is not simulated; the nearest is %s", other[1], other[2])
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // joined returns the fleet of all members.
