@@ -98,6 +98,57 @@ func TestSmallerMenusAreNotCheaper(t *testing.T) {
 	}
 }
 
+// The same holds of jobs, by what the whole job costs, with settings that are tried beside the
+// menu, and of fleets that follow a load at the settings of the menu.
+func TestSmallerMenusOfJobsAndScaledFleetsAreNotCheaper(t *testing.T) {
+	q := testQueue(t)
+	draws, strikes := 2, 1
+	if testkit.Drawn(t.Name()) {
+		draws, strikes = 2**pairs, 10
+	}
+	const waves = "model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: %d/s, " +
+		"swing: 0.9, period: 2m}, duration: 2m, prompt: 600, output: 60}\n" +
+		"slo: {ttft: 2s, tpot: 60ms, percentile: 90}\n" +
+		"effort: {level: first, requests: 100, most-requests: 200}\n"
+	for draw := range draws {
+		m := rapid.Custom(drawnMenus).Example(draw)
+		delete(m.lists, "disaggregated")
+		delete(m.lists, "routing")
+		question, _, _ := strings.Cut(m.question, "slo:")
+		question = strings.Replace(question, "rate: ", "prefix: {tokens: 64, groups: ", 1)
+		question = strings.Replace(question, "/s,", "},", 1) +
+			fmt.Sprintf("job: {requests: %d, within: 5m}\n", 1000+500*draw)
+		if draw%2 == 1 {
+			question = fmt.Sprintf(waves, 4+draw)
+			m.lists["hardware"] = []string{"{accelerator: l40s, count: 3}",
+				"{accelerator: a100-80gb-sxm, count: 3}"}
+			m.lists["tensor"] = []string{"1"}
+			m.lists["scaling"] = []string{"{policy: outstanding, target: 4, min: 1..2}",
+				"{policy: utilization, target: 0.7, min: 1}"}
+		}
+		price := func(lists map[string][]string) (float64, string) {
+			s, hourly, fleet := foundHourly(t, q, question+menuWords(lists))
+			if j, ok := s.goal.(*jobGoal); ok && s.best >= 0 {
+				return j.all[0].dollars, fleet
+			}
+			return hourly, fleet
+		}
+		all, best := price(m.lists)
+		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(m.lists)), func(key string) bool {
+			return len(m.lists[key]) == 1
+		})
+		for _, key := range keys[:min(len(keys), strikes)] {
+			few := maps.Clone(m.lists)
+			few[key] = few[key][1:]
+			if less, other := price(few); less < all*(1-1e-9) {
+				t.Errorf("$%g for %s of\n%s$%g for %s of\n%s%s", all, best, menuWords(m.lists),
+					less, other, menuWords(few), question)
+			}
+		}
+		t.Logf("$%.4g for %s", all, best)
+	}
+}
+
 // foundHourly returns what was found of a plan, its price, infinite without a fleet, and the fleet
 // in words.
 func foundHourly(t *testing.T, q *queue.Queue, text string) (*finding, float64, string) {
