@@ -21,9 +21,8 @@ func TestAgentsPage(t *testing.T) {
 	dir := t.TempDir()
 	showsOutput(t, "agents.md", dir, "")
 	for picture, made := range map[string]string{
-		"agents-memory.svg":    "memory/plots/output_throughput.svg",
-		"agents-recompute.svg": "recompute/plots/median_ttft_ms.svg",
-		"agents-routing.svg":   "routing/plots/output_throughput.svg",
+		"agents-memory.svg":  "memory/plots/output_throughput.svg",
+		"agents-routing.svg": "routing/plots/output_throughput.svg",
 	} {
 		got := testkit.Read(t, filepath.Join(dir, made))
 		path := filepath.Join("..", "..", "docs", "pictures", picture)

@@ -2,6 +2,7 @@ package playground_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 
@@ -100,4 +101,19 @@ workload:
 `)
 	between("5, tokens of a step", drafts.Accepted, 2.44-3/math.Sqrt(drafts.Drafts),
 		2.44+3/math.Sqrt(drafts.Drafts))
+
+	// One request at a time, each as long as the other: an M/D/1 queue (Pollaczek and Khinchine).
+	const one = `
+batching: {policy: orca, max-batch: 1}
+workload:
+  requests: %d
+  rate: %g/s
+  arrivals: %s
+  prompt: {distribution: fixed, value: 100}
+  output: {distribution: fixed, value: 50}
+`
+	single := serve(t, fmt.Sprintf(one, 5, 0.1, "constant"))
+	takes := single.Prefill + single.Decode
+	queue := serve(t, fmt.Sprintf(one, 100000, 0.9*1000/takes, "poisson"))
+	between("6, the wait", queue.Queue/takes, 0.85*4.5, 1.15*4.5)
 }

@@ -40,6 +40,7 @@ type shown struct {
 	areas  []*plotter.Polygon
 	grids  int // before anything else
 	names  *labels
+	ends   *ends
 	legend []string
 }
 
@@ -61,6 +62,8 @@ func look(t *rapid.T, p *plot.Plot, err error) *shown {
 			s.areas = append(s.areas, one)
 		case *labels:
 			s.names = one
+		case *ends:
+			s.ends = one
 		case *plotter.Grid:
 			if len(s.lines)+len(s.marks)+len(s.bars)+len(s.areas) == 0 {
 				s.grids++
@@ -158,8 +161,9 @@ func same(x float64) float64 { return x }
 
 // Curves, trade-offs and growth have a line with marks through the points of each series, in a
 // colour and shape of its own, crosses where the SLO is missed, names where there are several, a
-// limit that is not far above all, and room for the legend. A horizontal axis is logarithmic where
-// more than half of the values are within an eighth of the largest.
+// limit that is not far above all, and room for names beside the data. A horizontal axis is
+// logarithmic where more than half of the values are within an eighth of the largest, a vertical
+// one of a trade-off where the values go over more than two decades.
 func TestCurvesShowTheirSeries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawSeries(t, 1, 12)
@@ -188,9 +192,11 @@ func TestCurvesShowTheirSeries(t *testing.T) {
 			}
 		case "trade-off":
 			p, err = Tradeoff("title", "x", "y", list, c.Limit, c.LimitName)
-			y, c.Points, limit = math.Log10, false,
-				c.Limit > math.Pow(10, math.Floor(bottomOf(list))) &&
-					c.Limit < math.Pow(10, math.Ceil(topOf(list))+1)
+			low, high := math.Pow(10, bottomOf(list)), math.Pow(10, topOf(list))
+			c.Points, limit = false, c.Limit > low/10*(1+1e-9) && c.Limit < 10*high*(1-1e-9)
+			if high > 100*low*(1+1e-9) {
+				y, least = math.Log10, -1
+			}
 		case "growth":
 			p, err = Growth("title", "x", "y", list)
 			x, y, c.Points, missed, limit, least = math.Log10, math.Log10, false, false, false, -1
@@ -245,26 +251,49 @@ func TestCurvesShowTheirSeries(t *testing.T) {
 			}
 			lines, names, top = lines+1, append(names, "limit"), max(top, y(c.Limit))
 		}
+		var legend []string
 		if missed {
-			names = append(names, "misses the SLO")
+			legend = append(legend, "misses the SLO")
 		}
-		if s.named(t, names...); len(s.lines) != lines || len(s.marks) != marks {
+		s.beside(t, names)
+		if s.named(t, legend...); len(s.lines) != lines || len(s.marks) != marks {
 			t.Errorf("%d lines and %d marks, want %d and %d", len(s.lines), len(s.marks), lines,
 				marks)
 		}
-		entries := min(len(list), 10) + map[bool]int{true: 1}[limit]
 		switch kind {
-		case "curves":
-			s.leaves(t, entries+map[bool]int{true: 1}[missed]+1, top)
-		case "trade-off":
-			s.leaves(t, min(len(list), 10)+3, max(math.Ceil(topOf(list)), top))
+		case "curves", "trade-off":
+			s.leaves(t, map[bool]int{true: 1}[missed]+1, top)
 		case "growth":
-			s.leaves(t, len(list)+1, max(math.Ceil(top), math.Floor(bottomOf(list))+1))
+			s.leaves(t, 1, max(math.Ceil(top), math.Floor(bottomOf(list))+1))
 		}
-		if !s.Legend.Top {
+		if missed && !s.Legend.Top {
 			t.Error("the legend is not at the top")
 		}
 	})
+}
+
+// beside fails the test unless these names are beside the data, those of lines where they end.
+func (s *shown) beside(t *rapid.T, want []string) {
+	t.Helper()
+	var found []string
+	if s.names != nil {
+		found = append(found, s.names.names...)
+	}
+	if s.ends != nil {
+		found = append(found, s.ends.names...)
+		if s.X.Max <= s.ends.edge {
+			t.Errorf("there is no room for names up to %g, from %g on", s.X.Max, s.ends.edge)
+		}
+		for _, tick := range s.X.Tick.Marker.Ticks(s.X.Min, s.X.Max) {
+			if tick.Value > s.ends.edge+1e-6 {
+				t.Errorf("a mark at %g is beyond the data, %g", tick.Value, s.ends.edge)
+			}
+		}
+	}
+	slices.Sort(found)
+	if want = slices.Sorted(slices.Values(want)); !slices.Equal(found, want) {
+		t.Errorf("the names are %q, want %q", found, want)
+	}
 }
 
 // topOf returns the logarithm of the largest vertical value.
@@ -500,12 +529,19 @@ func TestStacksAddUp(t *testing.T) {
 				}
 			}
 		}
-		if s.named(t, names...); len(s.bars) != parts || len(seen) != parts || s.Y.Min != 0 {
+		s.beside(t, names)
+		if s.named(t); len(s.bars) != parts || len(seen) != parts || s.Y.Min != 0 {
 			t.Errorf("%d bars in %d colours, want %d", len(s.bars), len(seen), parts)
 		}
-		s.leaves(t, parts+2, slices.Max(sums))
-		if !s.Legend.Top || !s.Legend.Left {
-			t.Error("the legend is not at the top left")
+		s.leaves(t, 1, slices.Max(sums))
+		for i, at := range s.ends.at { // at the middle of its part of the last bar
+			sum := 0.0
+			for _, below := range stack[:i] {
+				sum += below.Y[bars-1]
+			}
+			if at.X != float64(bars-1) || at.Y != sum+stack[i].Y[bars-1]/2 {
+				t.Errorf("the name of part %d is at %v", i, at)
+			}
 		}
 	})
 }
@@ -551,9 +587,9 @@ func TestStepPartsAddUp(t *testing.T) {
 			t.Errorf("%q of %v", p.Title.Text, sums)
 		}
 		if len(sums) > 0 {
-			s.leaves(t, len(stack)+1, most)
+			s.leaves(t, 1, most)
 		}
-		if s.Y.Min != 0 || !s.Legend.Top || !s.Legend.Left {
+		if s.Y.Min != 0 {
 			t.Errorf("the axis begins at %g", s.Y.Min)
 		}
 	})

@@ -18,7 +18,7 @@ type Series struct {
 	Missed []bool
 }
 
-// mostNamed is how many series a legend has room for.
+// mostNamed is how many series have their names beside them.
 const mostNamed = 10
 
 // Curves is series that are drawn as lines with marks.
@@ -28,7 +28,8 @@ type Curves struct {
 	// Names, where there are any, are written at 0, 1, 2, … of the horizontal axis. That axis is
 	// logarithmic if most values would crowd at its left end.
 	Names []string
-	// Percent says that vertical values are in percent, and end at 100.
+	// Percent says that vertical values are in percent, and end at 100. The axis begins below the
+	// least of them.
 	Percent bool
 	// Points leaves the lines out, where there is nothing between the marks.
 	Points bool
@@ -48,27 +49,43 @@ func (c *Curves) Draw() (*plot.Plot, error) {
 		p.Y.Tick.Marker = plainTicks{most: 100}
 	}
 	most := 0.0
+	names := newEnds(p.Plot)
 	for i, s := range c.Series {
 		for _, y := range s.Y {
 			most = max(most, y)
 		}
-		p.curve(i, s.on(logarithmic, false), len(c.Series) > 1 && i < mostNamed, c.Points)
+		p.curve(i, s.on(logarithmic, false), names.of(len(c.Series), i), c.Points)
 	}
 	if len(c.Names) > 0 {
 		p.NominalX(c.Names...)
 	}
 	p.Y.Max = max(p.Y.Max, most)
-	entries := min(len(c.Series), mostNamed)
 	// A limit far above all values would only flatten them.
 	if c.Limit > 0 && c.Limit < 10*most {
-		p.limit(c.Limit, c.LimitName)
-		entries++
+		p.limit(c.Limit, "")
+		names.name(plotter.XY{X: p.X.Max, Y: c.Limit}, c.LimitName, limitColour())
 	}
+	names.add(p)
+	entries := 0
 	if p.missedKey(c.Series) {
-		entries++
+		entries = 1
+	}
+	if c.Percent && p.Y.Min > 0 && p.Y.Min < 100 {
+		p.Y.Min, p.Y.Max = max(0, p.Y.Min-0.15*(100-p.Y.Min)), 100
+		p.Legend.Top = true
+		leaveRoom(p.Plot, entries+1)
+		return p.done()
 	}
 	roomForLegend(p.Plot, entries)
 	return p.done()
+}
+
+// of returns what series i of n adds its name to, and nil for a series that is not named.
+func (e *ends) of(n, i int) *ends {
+	if n == 1 || i >= mostNamed {
+		return nil
+	}
+	return e
 }
 
 // limit draws a horizontal line over the whole width, which the vertical axis reaches.
@@ -107,42 +124,86 @@ func crowded(series []Series) bool {
 	return len(all) > 2 && all[0] > 0 && all[len(all)/2] <= all[len(all)-1]/8
 }
 
-// Tradeoff draws each series as a line with marks, its vertical axis logarithmic. Vertical values
-// are in milliseconds; points that are not positive are left out. A limit is as in Curves.
+// Tradeoff draws each series as a line with marks. Vertical values are in milliseconds, on an axis
+// that is logarithmic where they go over more than two decades; points that are not positive are
+// left out. A limit is as in Curves.
 func Tradeoff(title, x, y string, series []Series, limit float64, name string) (*plot.Plot, error) {
 	p := newChart(title, x, y)
-	p.Y.Tick.Marker = logTimes{1e-3}
-	p.legend(true)
+	least, most := positive(series)
+	logarithmic := most > 100*least
+	on := func(v float64) float64 { return v }
+	p.Y.Tick.Marker = times{1e-3}
+	if logarithmic {
+		on, p.Y.Tick.Marker = math.Log10, logTimes{1e-3}
+	}
+	names := newEnds(p.Plot)
 	for i, s := range series {
-		p.curve(i, s.on(false, true), len(series) > 1 && i < mostNamed, false)
+		s.Missed = append(slices.Clone(s.Missed), make([]bool, len(s.X)-len(s.Missed))...)
+		for k := len(s.Y) - 1; k >= 0; k-- {
+			if !(s.Y[k] > 0) {
+				s.X, s.Y = cut(s.X, k), cut(s.Y, k)
+				s.Missed = cut(s.Missed, k)
+			}
+		}
+		p.curve(i, s.on(false, logarithmic), names.of(len(series), i), false)
 	}
 	p.X.Min = 0
-	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)
-	if at := math.Log10(limit); limit > 0 && at > p.Y.Min && at < p.Y.Max+1 {
-		p.limit(at, name)
+	if limit > least/10 && limit < 10*most {
+		p.limit(on(limit), "")
+		names.name(plotter.XY{X: p.X.Max, Y: on(limit)}, name, limitColour())
 	}
-	p.missedKey(series)
-	leaveRoom(p.Plot, min(len(series), mostNamed)+3)
+	if !logarithmic {
+		p.Y.Min, p.Y.Max = 0, max(p.Y.Max, 1e-9)
+	}
+	names.add(p)
+	if p.missedKey(series) {
+		p.Legend.Top = true
+		leaveRoom(p.Plot, 2)
+	} else {
+		leaveRoom(p.Plot, 1)
+	}
 	return p.done()
+}
+
+// cut returns a list without one of its values.
+func cut[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
+
+// positive returns the least and the largest of the vertical values above 0, and 0 twice without
+// any.
+func positive(series []Series) (least, most float64) {
+	least, most = math.Inf(1), math.Inf(-1)
+	for _, s := range series {
+		for _, y := range s.Y {
+			if y > 0 {
+				least, most = min(least, y), max(most, y)
+			}
+		}
+	}
+	if most < least {
+		return 0, 0
+	}
+	return least, most
 }
 
 // Growth draws each series as a line with marks on logarithmic axes. Points with a value that is
 // not positive are left out.
 func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
 	p := newLogarithmic(title, x, y)
+	names := newEnds(p.Plot)
 	for i, s := range series {
 		s.Missed = nil
-		p.curve(i, s.on(true, true), true, false)
+		p.curve(i, s.on(true, true), names, false)
 	}
 	p.Y.Min = math.Floor(p.Y.Min)
 	p.Y.Max = max(p.Y.Min+1, math.Ceil(p.Y.Max)) // a decade at least
-	roomForLegend(p.Plot, len(series))
+	names.add(p)
+	roomForLegend(p.Plot, 0)
 	return p.done()
 }
 
 // curve draws the finite points of series i as a line with marks, or the marks only, with a cross
-// where the series misses the SLO.
-func (c *chart) curve(i int, s Series, named, pointsOnly bool) {
+// where the series misses the SLO. Its name goes to names, if any.
+func (c *chart) curve(i int, s Series, names *ends, pointsOnly bool) {
 	all := points(&s)
 	xys := finite(all)
 	if len(xys) == 0 {
@@ -150,14 +211,12 @@ func (c *chart) curve(i int, s Series, named, pointsOnly bool) {
 	}
 	marks := &plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: colour(i),
 		Radius: vg.Points(2.5), Shape: shape(i)}}
-	key := []plot.Thumbnailer{marks}
 	if !pointsOnly {
-		key = append(key, c.line("", xys, draw.LineStyle{Color: colour(i), Width: vg.Points(1)},
-			plotter.NoStep))
+		c.line("", xys, draw.LineStyle{Color: colour(i), Width: vg.Points(1)}, plotter.NoStep)
 	}
 	c.Add(marks)
-	if named {
-		c.Legend.Add(s.Name, key...)
+	if names != nil {
+		names.series(xys, s.Name, colour(i))
 	}
 	var missed plotter.XYs
 	for j := range s.Missed {
@@ -283,7 +342,7 @@ func leaveRoom(p *plot.Plot, lines int) {
 }
 
 // Stacked draws a bar for each name, in which the vertical values of the series stand on each other
-// in their order.
+// in their order. Their names are beside the last bar.
 func Stacked(title, x, y string, names []string, stack []Series) (*plot.Plot, error) {
 	return stacked(title, x, y, names, stack, stackColour)
 }
@@ -294,11 +353,14 @@ func stacked(title, x, y string, names []string, stack []Series,
 	p := &chart{Plot: newPlot(title, x, y)}
 	p.Y.Min = 0
 	var below *plotter.BarChart
+	const wide = 40 // points
+	ends, last, top := newEnds(p.Plot), max(0, len(names)-1), 0.0
+	ends.half = vg.Points(wide / 2)
 	for i, part := range stack {
 		if len(part.Y) == 0 {
 			continue
 		}
-		bars, err := plotter.NewBarChart(plotter.Values(part.Y), vg.Points(40))
+		bars, err := plotter.NewBarChart(plotter.Values(part.Y), vg.Points(wide))
 		if err != nil {
 			return nil, err
 		}
@@ -308,11 +370,17 @@ func stacked(title, x, y string, names []string, stack []Series,
 		}
 		below = bars
 		p.Add(bars)
-		p.Legend.Add(part.Name, bars)
+		last = max(last, len(part.Y)-1)
+		high := 0.0 // of the last bar
+		if last < len(part.Y) {
+			high = part.Y[last]
+		}
+		ends.name(plotter.XY{X: float64(last), Y: top + high/2}, part.Name, bars.Color)
+		top += high
 	}
 	nominalX(p.Plot, names)
-	p.legend(true)
-	leaveRoom(p.Plot, len(stack)+1)
+	ends.add(p)
+	leaveRoom(p.Plot, 1)
 	return p.done()
 }
 

@@ -114,6 +114,20 @@ func (t logTimes) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
+// times are plainTicks of times, with a unit at each. Values are in a unit of some seconds.
+type times struct{ seconds float64 }
+
+// Ticks implements plot.Ticker.
+func (t times) Ticks(low, high float64) []plot.Tick {
+	ticks := plainTicks{}.Ticks(low, high)
+	for i := range ticks {
+		if v := ticks[i].Value; v > 0 {
+			ticks[i].Label = units.FormatDuration(v * t.seconds)
+		}
+	}
+	return ticks
+}
+
 // TimeUnit returns the unit in which times of up to a number of seconds are read easily, and its
 // length in seconds.
 func TimeUnit(most float64) (name string, seconds float64) {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -74,8 +75,15 @@ func (a *Answer) drawKept() (string, *plot.Plot, error) {
 		}
 	}
 	here := plots.Series{Name: "the load", X: []float64{a.Rate}, Y: []float64{100 * d.Kept}}
-	c := plots.Curves{Title: "Requests that meet the SLO", X: "requests/s",
-		Y: "requests within the SLO (%)", Series: []plots.Series{kept, here}, Percent: true,
+	title := fmt.Sprintf("The fleet meets the SLO up to %s", units.FigureOfRate(most))
+	switch most {
+	case d.Curve[len(d.Curve)-1].Rate:
+		title += ", the highest load simulated"
+	case 0:
+		title = "At no load does the fleet meet the SLO"
+	}
+	c := plots.Curves{Title: title, X: "requests/s", Y: "requests within the SLO (%)",
+		Series: []plots.Series{kept, here}, Percent: true,
 		Limit: a.SLO.Percentile, LimitName: "what the SLO asks"}
 	p, err := c.Draw()
 	words := "All replicas up, with steps as predicted, the fleet meets the SLO at "
@@ -104,9 +112,9 @@ func (a *Answer) drawLatency() (string, *plot.Plot, error) {
 		ttft.X, ttft.Y = append(ttft.X, p.Rate), append(ttft.Y, p.TTFT)
 		tpot.X, tpot.Y = append(tpot.X, p.Rate), append(tpot.Y, p.TPOT)
 	}
-	p, err := plots.Tradeoff("Latencies of the fleet", "requests/s", "latency",
-		[]plots.Series{ttft, tpot}, 0, "")
 	first, last := d.Curve[0], d.Curve[len(d.Curve)-1]
+	p, err := plots.Tradeoff(fmt.Sprintf("p99 TTFT goes from %s to %s ms", units.Figure(first.TTFT),
+		units.Figure(last.TTFT)), "requests/s", "latency", []plots.Series{ttft, tpot}, 0, "")
 	return fmt.Sprintf("From %s to %s the 99th percentile of TTFT goes from %s to %s ms, of "+
 		"TPOT from %s to %s ms.", units.FigureOfRate(first.Rate), units.FigureOfRate(last.Rate),
 		units.Figure(first.TTFT), units.Figure(last.TTFT), units.Figure(first.TPOT),
@@ -144,7 +152,13 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 		}
 		words = " Cheaper are: " + strings.Join(at, ", ") + "."
 	}
-	c := plots.Curves{Title: "Price of fleets", X: "requests/s", Y: "price (" + a.money("/h") + ")",
+	title := "The cheapest kind depends on the load"
+	if len(a.PriceCurves) == 1 {
+		title = "Price of " + a.PriceCurves[0].Label
+	} else if len(cheapest) == 1 {
+		title = "At each load, the cheapest are " + slices.Collect(maps.Keys(cheapest))[0]
+	}
+	c := plots.Curves{Title: title, X: "requests/s", Y: "price (" + a.money("/h") + ")",
 		Series: series}
 	p, err := c.Draw()
 	return "Each mark is the smallest fleet that keeps the SLO in simulations, spares down." +

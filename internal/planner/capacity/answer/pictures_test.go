@@ -37,7 +37,9 @@ func TestPagesOfAnswers(t *testing.T) {
 		}
 		says(t, out.String(), want...)
 	}
-	page(5, "meets the SLO at 10/s, and not at the next load", "TTFT goes from 100 to 9,000 ms",
+	page(5, "The fleet meets the SLO up to 10/s<", "p99 TTFT goes from 100 to 9,000 ms",
+		"The cheapest kind depends on the load", "meets the SLO at 10/s, and not at the next load",
+		"TTFT goes from 100 to 9,000 ms",
 		"Cheaper are: y at 5/s.", "Over 2 months the cheapest schedule costs $9",
 		"The rent goes from $5 in the first month to $5 in the last", "3 not simulated: costs more")
 	h := &Horizon{Months: 3, Rentals: []Rental{{"x", 1, 4, 1, 4, 8, 1}, {"y", 2, 1, 2, 3, 6, 1}}}
@@ -48,16 +50,19 @@ func TestPagesOfAnswers(t *testing.T) {
 	for i := range curve {
 		curve[i].Met = false
 	}
-	page(5, "At no load that was simulated, from 5/s, does the fleet meet the SLO.")
+	page(5, "At no load does the fleet meet the SLO",
+		"At no load that was simulated, from 5/s, does the fleet meet the SLO.")
 	for i := range curve {
 		curve[i].Met = true
 	}
-	page(5, "meets the SLO at 15/s, the highest of the loads that were simulated")
+	page(5, "up to 15/s, the highest load simulated",
+		"meets the SLO at 15/s, the highest of the loads that were simulated")
 	a.PriceCurves[1] = price("y", 7, 8, 9)
 	a.Chosen.Curve, a.Horizon = nil, nil
-	page(1, "No other of these kinds is cheaper at any of the loads.", "no: TTFT goes")
+	page(1, "At each load, the cheapest are x",
+		"No other of these kinds is cheaper at any of the loads.", "no: TTFT goes")
 	a.PriceCurves = a.PriceCurves[:1]
-	page(1, "no: cheaper")
+	page(1, "Price of x", "no: cheaper")
 	a.PriceCurves = nil
 	page(0)
 }
