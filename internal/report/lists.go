@@ -99,14 +99,16 @@ func ModelList(c *models.Catalog) []ModelEntry {
 func Models(list []ModelEntry) (p doc.Blocks) {
 	var rows [][]string
 	for _, m := range list {
+		mark := ""
 		if strings.HasPrefix(m.Source, "unverified") {
-			m.Name += " *"
+			mark = "*"
 		}
 		rows = append(rows, []string{m.Name, billions(m.Parameters), billions(m.Active),
 			decimalBytes(float64(m.Weights)),
-			decimalBytes(float64(m.KVPerToken)), units.Count(m.Context)})
+			decimalBytes(float64(m.KVPerToken)), units.Count(m.Context), mark})
 	}
-	p.Table([]string{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
+	p.Table([]string{"model", "parameters", "active", "weights", "KV/token", "context", ""},
+		rows, 0)
 	p.Line("* unverified: the shape was compared with nothing that is published")
 	return p
 }
