@@ -136,15 +136,14 @@ func TestRangesHoldRowsLeftOut(t *testing.T) {
 	}
 }
 
-// Ranges have no width of their own for a host that nobody measured: those of small models, whose
-// steps wait for it, hold fewer unmeasured servers than those of others. docs/validation.md says
-// how many.
-func TestUnknownHostsAreNotInTheWidth(t *testing.T) {
+// Ranges of small models, whose steps wait for a host that nobody measured, hold as many servers
+// that were not measured as those of others do. docs/validation.md says how many.
+func TestRangesHoldUnknownHosts(t *testing.T) {
 	known, err := models.Load()
 	testkit.OK(t, err)
 	list := measuredReport(t).Judged()
 	inside := func(metric string, small bool) float64 {
-		return accuracy.Inside(list, func(s *accuracy.Sample) bool {
+		share := accuracy.Inside(list, func(s *accuracy.Sample) bool {
 			if s.Class != evidence.Other || s.Quantity != metric {
 				return false
 			}
@@ -152,19 +151,22 @@ func TestUnknownHostsAreNotInTheWidth(t *testing.T) {
 			return err == nil &&
 				(float64(m.ActiveParameters().Total()) < 2e9*float64(s.Key.Tensor)) == small
 		})
+		if share < 0.745 {
+			t.Errorf("%s, small models %t: ranges hold %.3f", metric, small, share)
+		}
+		return share
 	}
-	said := fmt.Sprintf("%.0f of 100 of their servers in TPOT and %.0f in TTFT",
-		100*inside(evidence.TPOT, true), 100*inside(evidence.TTFT, true))
+	said := fmt.Sprintf("%.0f of 100 of their servers in TPOT, %.0f in TTFT and %.0f in rates",
+		100*inside(evidence.TPOT, true), 100*inside(evidence.TTFT, true),
+		100*inside(evidence.Rate, true))
 	if !strings.Contains(string(testkit.Read(t, "../../docs/validation.md")), said) {
 		t.Errorf("docs/validation.md does not say that ranges hold %s", said)
 	}
-	for _, metric := range []string{evidence.TPOT, evidence.TTFT} {
-		if share := inside(metric, false); share < 0.75 {
-			t.Errorf("%s of larger models: ranges hold %.2f", metric, share)
-		}
+	for _, metric := range evidence.Metrics() {
+		inside(metric, false)
 	}
 }
 
 // mostSingle are the largest scores of ranges of servers that were not measured. What is aimed at
 // is 0.96, 1 and 0.95, with servers of further sources among the rows that were left out.
-var mostSingle = map[string]float64{evidence.TPOT: 1.02, evidence.TTFT: 1, evidence.Rate: 1.02}
+var mostSingle = map[string]float64{evidence.TPOT: 0.99, evidence.TTFT: 0.97, evidence.Rate: 0.99}

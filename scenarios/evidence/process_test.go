@@ -147,6 +147,29 @@ func TestRangesFollowTheProcess(t *testing.T) {
 	}
 }
 
+// A small model widens ranges where its host was not measured, under all loads alike and as much as
+// an accelerator has less of it; a large model, one that is not known, and a measured host do not.
+func TestUnknownHostsOfSmallModels(t *testing.T) {
+	c := &Calibration{Weights: map[string]float64{"small": 0.5}}
+	width := func(model string, tensor int, users float64, class Class) float64 {
+		p := Point{Key: plain, Load: Load{Users: users}}
+		p.Model, p.Tensor = model, tensor
+		return c.Width(class, &p)
+	}
+	const small = "llama-3.2-1b"
+	one := width(small, 1, 1, Other)
+	if one <= 1 || width(small, 1, 500, Other) != one || width(small, 1, 1, Outside) != one ||
+		!likely(width(small, 4, 1, Other), 2*one) {
+		t.Errorf("small: %g, %g of a quarter", one, width(small, 4, 1, Other))
+	}
+	for _, got := range []float64{width(small, 1, 1, Same), width("llama-3.1-8b", 1, 1, Other),
+		width("not-a-model", 1, 1, Other)} {
+		if got != 1 {
+			t.Errorf("%g times as wide, want no wider", got)
+		}
+	}
+}
+
 // A range holds what is within it, both ends included, and as much less as it is asked narrower.
 func TestRanges(t *testing.T) {
 	o := ErrorRange{0.5, 0.25}

@@ -86,25 +86,32 @@ func (c *Calibration) Of(metric string, class Class) (reach Reach) {
 	return reach
 }
 
-// Width returns by how many times a range is wider at a point than without features.
-func (c *Calibration) Width(p *Point) float64 {
+// Width returns by how many times a range of a class is wider at a point than without features.
+func (c *Calibration) Width(class Class, p *Point) float64 {
 	sum := 0.0
-	for i, x := range p.Features() {
+	for i, x := range p.Features(class) {
 		sum += float64(c.Weights[Features()[i]] * x)
 	}
 	return math.Exp(sum)
 }
 
 // Features names what ranges are wider for.
-func Features() []string { return []string{"users", "sglang", "open", "pcie", "alone"} }
+func Features() []string { return []string{"users", "sglang", "open", "pcie", "alone", "small"} }
 
 // typicalUsers is the number of users, as a logarithm, at which users do not widen a range.
 const typicalUsers = 3.4
 
-// Features returns the features of a point: the logarithm of its users over the typical number;
-// whether the engine is SGLang, the load is open, tensor parallelism runs over PCIe, and the engine
-// was measured with the model on no other accelerator.
-func (p *Point) Features() []float64 {
+// largeModel is the number of active parameters of an accelerator from which on a host that nobody
+// measured does not widen a range: in FP16, an H100 reads them in 2.4 ms, and hosts take 2 to 5 ms
+// for a step.
+const largeModel = 4e9
+
+// Features returns the features of a point in a class: the logarithm of its users over the typical
+// number; whether the engine is SGLang, the load is open, tensor parallelism runs over PCIe, and
+// the engine was measured with the model on no other accelerator; and, where no such server was
+// measured, and so not its host, the logarithm by which a model of the catalogue is smaller than a
+// large one, under all loads alike.
+func (p *Point) Features(class Class) []float64 {
 	list := make([]float64, len(Features()))
 	if p.Load.Users > 0 {
 		list[0] = math.Log(p.Load.Users) - typicalUsers
@@ -117,6 +124,9 @@ func (p *Point) Features() []float64 {
 		if applies {
 			list[1+i] = 1
 		}
+	}
+	if n := activeParameters(p.Model); class != Same && n > 0 {
+		list[5] = max(0, math.Log(largeModel*float64(max(1, p.Tensor))/n))
 	}
 	return list
 }
@@ -206,7 +216,7 @@ const unknownGround = 0.30
 // of the variance that remains; 0 and 1 where nothing of the server was measured.
 func (c *Calibration) Range(metric string, class Class, p *Point, mean,
 	variance float64) ErrorRange {
-	within := float64(c.Of(metric, class).Reach*c.Width(p)) * math.Sqrt(variance)
+	within := float64(c.Of(metric, class).Reach*c.Width(class, p)) * math.Sqrt(variance)
 	return ErrorRange{Bias: mean, Within: max(within, leastOwn*Width80)}
 }
 
@@ -229,7 +239,7 @@ func (e *Evidence) Farther(metric string, least, most, users float64) float64 {
 	seen := NewProcess(&kernel, []Point{fitted}, []float64{0})
 	_, there := seen.At(&at)
 	_, here := seen.At(&fitted)
-	return float64(c.Of(metric, Same).Reach*c.Width(&at)) * math.Sqrt(max(0, there-here))
+	return float64(c.Of(metric, Same).Reach*c.Width(Same, &at)) * math.Sqrt(max(0, there-here))
 }
 
 // rangeOf returns the range of a metric at a point, and its class. alike is false where servers of

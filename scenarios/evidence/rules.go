@@ -39,6 +39,23 @@ func family(name string) string {
 	return familyOf(a)
 }
 
+// activeParameters returns how many parameters of a model a token meets; 0 where the model is not
+// in the catalogue.
+func activeParameters(name string) float64 {
+	if n, known := active.Load(name); known {
+		return n.(float64)
+	}
+	n := 0.0
+	if a, err := shipped().models.Lookup(name); err == nil {
+		n = float64(a.ActiveParameters().Total())
+	}
+	active.Store(name, n)
+	return n
+}
+
+// active has what activeParameters returned.
+var active sync.Map
+
 // experts ends the family of a model with routed experts.
 const experts = " and experts"
 

@@ -171,7 +171,7 @@ func Calibrate(list []Sample, kernels map[string]evidence.Kernel) *evidence.Cali
 			if s := &list[i]; fold[s.group] == f {
 				s.held = c.Range(s.Quantity, s.Class, &s.point, s.mean, s.variance)
 				shares[s.kind()] = append(shares[s.kind()],
-					weighted{s.far() / c.Width(&s.point), s.weight})
+					weighted{s.far() / c.Width(s.Class, &s.point), s.weight})
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func reaches(list []Sample, c *evidence.Calibration, in func(*Sample) bool) []ev
 	for i := range list {
 		if s := &list[i]; in(s) {
 			k := s.kind()
-			far[k] = append(far[k], weighted{s.far() / c.Width(&s.point), s.weight})
+			far[k] = append(far[k], weighted{s.far() / c.Width(s.Class, &s.point), s.weight})
 			if known[k] == nil {
 				known[k] = map[servers.Key]bool{}
 			}
@@ -278,7 +278,7 @@ func weightsAmong(list []Sample, in func(*Sample) bool, allowed []bool) []float6
 			k = len(kinds)
 			kinds = append(kinds, s.kind())
 		}
-		x := s.point.Features()
+		x := s.point.Features(s.Class)
 		for j := range x {
 			if !allowed[j] {
 				x[j] = 0
