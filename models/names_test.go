@@ -179,14 +179,14 @@ func TestSharedCachesStoreNothing(t *testing.T) {
 	}
 }
 
-// Files of llama.cpp are as large as they are published: of Llama-3.1-8B in GB, by
-// bartowski/Meta-Llama-3.1-8B-Instruct-GGUF. Its matrices of embeddings are quantised too, so that
-// all parameters count.
+// Files of llama.cpp are as large as they are published: of Llama-3.1-70B in GB, by bartowski on
+// Hugging Face, as https://ozeki.chat/p_8590-understanding-ai-model-files.html lists them. Its
+// matrices of embeddings are quantised too, so that all parameters count.
 func TestFilesOfLlamaCPPAreAsLarge(t *testing.T) {
-	model, err := mustLoad(t).Lookup("llama-3.1-8b")
+	model, err := mustLoad(t).Lookup("llama-3.1-70b")
 	testkit.OK(t, err)
-	for format, want := range map[hardware.DType]float64{hardware.Q4KM: 4.92, hardware.Q5KM: 5.73,
-		hardware.Q6K: 6.60, hardware.Q8_0: 8.54} {
+	for format, want := range map[hardware.DType]float64{hardware.Q4KM: 42.52,
+		hardware.Q5KM: 49.95, hardware.Q6K: 57.89, hardware.Q8_0: 74.98} {
 		bytes := standardFormat(format).Bytes(model.Parameters().Total())
 		near(t, string(format), float64(bytes)/1e9, want, 0.015)
 	}
