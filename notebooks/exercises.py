@@ -5,10 +5,14 @@ An exercise is open until its check has an answer, and hint("1.1") gives three h
 teachers/key.py; a word is known here by its hash only.
 """
 
+import json
 from hashlib import sha256
+from pathlib import Path
 from statistics import median
 
 from lessons import llmsim, scenario, steps
+
+HOST = Path(__file__).resolve().parent / "host.yaml"
 
 
 # What went wrong where a number is the right one times such a factor, in any exercise.
@@ -185,6 +189,14 @@ def fleet(hardware, replicas):
         ("the price of an hour in $", replicas * r["cost"] / r["accelerator_hours"], 0, 7)
 
 
+def calm_overload(**settings):
+    """The cross-check v1-overload, predicted for the computer of host.yaml."""
+    lengths = "prompt: {distribution: uniform, min: 16, max: 96}, output: {distribution: uniform, min: 8, max: 40}"
+    r = scenario("chat", seed=1, model="distilgpt2", hardware=f"{{file: {json.dumps(str(HOST))}, accelerator: host}}", engine="llmsim-gpt2",
+                 batching="{policy: vllm-v1, max-sequences: 16, token-budget: 256}", workload=f"{{rate: 30/s, requests: 64, {lengths}}}", **settings)
+    return ("the gap between tokens, p99, in ms", r["p99_itl_ms"], 0, 32), ("TTFT p99 in ms", r["p99_ttft_ms"], 0, 250)
+
+
 def layout(tensor, pipeline, data):
     r = llmsim("train", "llama-3-70b", "h100", "--gpus=64", "--global-batch=256", f"--tensor={tensor}", f"--pipeline={pipeline}", f"--data={data}")
     used = sum(line["bytes"] for line in r["memory"]["lines"]) / r["memory"]["capacity"]
@@ -272,6 +284,9 @@ EXERCISES = {
     "8.3": ("why a cross-check does not count when another program used the memory: (a) the rates that were probed were no longer those of the run, "
             "(b) GPT-2 gave other words, (c) the clock was wrong", word("ca978112ca1b"),
             ["What was measured before the run?", "Streams of weights take longer while others read.", "A prediction is for one machine in one state."]),
+    "8.4": ("settings of batching for the overload with gaps between tokens of at most 32 ms and a TTFT of at most 250 ms, both p99", design(calm_overload),
+            ["What makes a gap long, where prompts join a batch?", "The scenario takes up to 256 tokens a step. Fewer make gaps shorter, and prompts wait.",
+             "dict(batching__token_budget=…), between 32 and 96"]),
     "9.1": ("bytes that training with AdamW keeps for each parameter, without activations, if nothing is shared", number(bytes_a_parameter, 1.05,
              (16, "you count gradients in 16 bits; here they are kept in 32"), (6, "that is weights and gradients; the optimizer remembers more"),
              (12, "that is what the optimizer remembers; weights and gradients are kept as well"), (14, "you leave out the gradients")),

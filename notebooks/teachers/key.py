@@ -17,11 +17,13 @@ WORDS = {"1.2": "prefill", "1.3": "summary", "2.3": "a", "3.3": "decode", "5.1":
          "8.2": "queue", "8.3": "a", "9.2": "bubble",
          "1.4": dict(prompt=16384, answer=83), "2.4": dict(kv_heads=4, cache="fp8"), "3.5": dict(batch=96),
          "4.5": dict(batching__policy="sarathi", batching__token_budget=512), "5.5": dict(prompt=256), "6.5": dict(tokens=7, length="optimal"),
-         "7.4": dict(hardware="h100", replicas=2), "9.5": dict(tensor=4, pipeline=4, data=4)}
+         "7.4": dict(hardware="h100", replicas=2), "8.4": dict(batching__token_budget=64),
+         "9.5": dict(tensor=4, pipeline=4, data=4)}
 
 # Designs that miss a goal.
 MISSES = {"1.4": dict(prompt=2048, answer=100), "2.4": dict(kv_heads=8, cache="fp8"), "3.5": dict(batch=256), "4.5": dict(batching__policy="vllm-v1"),
-          "5.5": dict(prompt=2048), "6.5": dict(tokens=7), "7.4": dict(hardware="h100", replicas=1), "9.5": dict(tensor=8, pipeline=1, data=8)}
+          "5.5": dict(prompt=2048), "6.5": dict(tokens=7), "7.4": dict(hardware="h100", replicas=1),
+          "8.4": dict(batching__token_budget=32), "9.5": dict(tensor=8, pipeline=1, data=8)}
 
 WHY = {
     "1.1": "So short a prompt waits for the weights, as a token of the answer does, and its tokens are nearly free.",
@@ -59,6 +61,7 @@ WHY = {
     "8.1": "82e6 · 4 bytes / 40e9 bytes a second.",
     "8.2": "In a queue errors add up: if each step is 3 % late, the hundredth in line is late by all of them.",
     "8.3": "The prediction is for the rates that were probed.",
+    "8.4": "64 tokens bound the step, and so the gap; 32 leave prompts too little.",
     "9.1": "2 for the weights, 4 for their gradients, and 4 each for the copy in 32 bits and two means.",
     "9.2": "So many GPUs need stages, and few micro-batches are left to fill them.",
     "9.3": "By Young and Daly the interval is about √(2 · time of a checkpoint · time between failures). Both are a quarter.",
