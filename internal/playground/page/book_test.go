@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // A reader walks through chapters of the book: every step, every answer, and every handle at its
@@ -160,4 +161,43 @@ func TestBookOnPaper(t *testing.T) {
 	r.navigate("slides")
 	_, err = chromedp.Run(r.ctx, chromedp.Poll[bool]("!!el('making') && book.now.step > 2"))
 	testkit.OK(t, err)
+}
+
+// On a phone, Tab leads to all that can be used, and nothing covers what has the focus; on the way
+// through the row of chapters the text stays where it is. Keys lead on from the notes' window too.
+func TestKeysReachTheWholeBook(t *testing.T) {
+	r := open(t, "book/slow.3")
+	r.do(chromedp.EmulateViewport(390, 844))
+	const top = `document.getElementById("book").scrollTop`
+	before := see[float64](r, `(document.querySelector(".contents summary").focus(), `+top+`)`)
+	for range see[[]string](r, `chapters.map((c) => c.id)`) {
+		r.do(chromedp.KeyEvent(kb.Tab))
+	}
+	if after := see[float64](r, top); before == 0 || after != before {
+		t.Errorf("the row of chapters moves the text from %v to %v", before, after)
+	}
+	const focused = `((a, b = a.getClientRects()[0]) => a === document.body ? "" :
+		a.contains(document.elementFromPoint((b.left + b.right) / 2, (b.top + b.bottom) / 2)) ?
+		a.textContent || a.id : "covered: " + a.outerHTML)(document.activeElement)`
+	var last string
+	for at := see[string](r, focused); at != ""; at = see[string](r, focused) {
+		if strings.HasPrefix(at, "covered") {
+			t.Error(at)
+		}
+		last = at
+		r.do(chromedp.KeyEvent(kb.Tab))
+		r.ready()
+	}
+	if !strings.HasPrefix(last, "Next:") {
+		t.Errorf("Tab ends at %q", last)
+	}
+	step := see[float64](r, `book.now.step`)
+	r.press(".contents summary", "n")
+	see[bool](r, `window.open("", "notes").document.body.dispatchEvent(
+		new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }))`)
+	r.ready()
+	if now := see[float64](r, `book.now.step`); now != step-1 {
+		t.Errorf("a key in the notes leads from step %v to %v", step, now)
+	}
+	see[bool](r, `(window.open("", "notes").close(), true)`)
 }

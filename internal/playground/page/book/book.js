@@ -209,7 +209,7 @@ const book = (() => {
   function Contents({ c }) {
     const close = (e) => { e.currentTarget.closest("details").open = false; };
     return html`<nav class="contents" aria-label="Chapters"><details><summary>Contents</summary><div>${chapters.map((o) => html`<a href=${`#book/${o.id}`} onClick=${close}><b>${o.number} ${o.title}</b> ${o.ideas}</a>`)}</div></details>
-      <div class="row">${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}</div>
+      <div class="row" onFocusCapture=${(e) => e.target.scrollIntoView({ block: "nearest", inline: "nearest" })}>${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}</div>
       <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>`;
   }
 
@@ -470,7 +470,7 @@ const book = (() => {
   function keys(e) {
     if (!now.on || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("input, select, textarea, dialog")) return;
     const pushes = e.target.closest?.("button, a, summary");
-    const does = { f: () => lecture(!now.lecture), F: () => lecture(!now.lecture), n: () => { notes = window.open("", "notes", "width=640,height=480"); tellNotes(); },
+    const does = { f: () => lecture(!now.lecture), F: () => lecture(!now.lecture), n: () => { notes = window.open("", "notes", "width=640,height=480"); notes?.addEventListener("keydown", keys); tellNotes(); },
       ArrowRight: () => turn(1), ArrowLeft: () => turn(-1), ...now.chapter.plays ? { " ": () => onStage(look()).does.play(), ...Object.fromEntries([1, 2, 3, 4].map((k) => [String(k), () => onStage(look()).answers && onStage(look()).does.choose(k - 1)])) } : {}, ...now.lecture ? { " ": () => turn(1), Escape: () => lecture(false), PageDown: () => turn(1), PageUp: () => turn(-1) } : {} }[e.key];
     if (!does || pushes && e.key === " ") return;
     e.preventDefault();
