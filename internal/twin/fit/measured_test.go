@@ -96,6 +96,7 @@ workload: {rate: 8/s, prompt: 600, output: 248, requests: 300}
 		if err != nil {
 			t.Fatal(key, err)
 		}
+		isOneServer(t, r)
 		later, err := fit.Predict(context.Background(), &s, runs[1:], r.Values())
 		testkit.OK(t, err)
 		all = append(all, later...)
@@ -139,7 +140,19 @@ func adapt(t *testing.T, s fit.Server, runs []observed.Run, hold float64) *fit.R
 	for _, f := range r.Factors {
 		t.Logf("%-10s %.3f ± %.3f learnt %v", f.Name, f.Value, f.Deviation, f.Learnt)
 	}
+	isOneServer(t, r)
 	return r
+}
+
+// isOneServer checks that the requests of one server, with the arrivals that they had, are taken
+// for what they are.
+func isOneServer(t *testing.T, r *fit.Result) {
+	t.Helper()
+	for _, s := range r.Refusals() {
+		if strings.Contains(s, "two kinds") || strings.Contains(s, "times their rate") {
+			t.Errorf("one server, and its own arrivals: %s", s)
+		}
+	}
 }
 
 // heldOut returns the errors of what was held out.

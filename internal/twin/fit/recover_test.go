@@ -99,6 +99,7 @@ func recovered(t *testing.T, f scenarios.Factors, runs []observed.Run) (inside, 
 	t.Helper()
 	r, err := fit.Run(context.Background(), fit.Config{Server: server(hiddenServer), Runs: runs})
 	testkit.OK(t, err)
+	isOneServer(t, r)
 	truth := map[string]float64{"prompts": f.Prompts, "memory": f.Memory, "cache": f.Cache,
 		"step": f.Step, "sequence": f.Sequence, "request": f.Request, "mixed": f.Mixed}
 	for _, found := range r.Factors {
@@ -169,6 +170,7 @@ func TestWhatDataAskFor(t *testing.T) {
 			r, err := fit.Run(context.Background(), fit.Config{Server: server(hiddenServer),
 				Runs: runs, Hold: 0.3})
 			testkit.OK(t, err)
+			isOneServer(t, r)
 			found := r.Values()
 			if found.RoundTrip > 0 {
 				trips++
