@@ -14,9 +14,8 @@ import (
 )
 
 // Limits of what single requests of one server show. They were chosen so that servers 1.4 times
-// apart are told, and that no measured server and none that is drawn is doubted, as the tests of
-// measured servers and of drawn ones hold. A split in two explains 2/π = 0.64 of the variance of a
-// normal distribution.
+// apart are told, and that neither a measured server nor a drawn one is doubted, as the tests of
+// both hold. A split in two explains 2/π = 0.64 of the variance of a normal distribution.
 const (
 	// doubtFrom is the number of requests from which their spread is known, and doubtMost the
 	// number of the first ones that are looked at.
