@@ -208,6 +208,9 @@ func nominalX(p *plot.Plot, names []string) {
 	p.NominalX(names...)
 }
 
+// fontFamily is what an SVG names for its letters. Arial and Helvetica are as wide.
+const fontFamily = "font-family:Liberation Sans"
+
 // margin is left free around a picture.
 const margin = 3 * vg.Millimeter
 
@@ -238,15 +241,19 @@ func SVG(p *plot.Plot) (string, error) {
 	return text.String()[strings.Index(text.String(), "<svg"):], nil
 }
 
-// vector draws p as an SVG file. Its title and the label of its vertical axis are broken to fit.
+// vector draws p as an SVG file. Its title and the label of its vertical axis are broken to fit,
+// the title also where a browser has wider letters only, which begin at the same place.
 func (s Style) vector(p *plot.Plot) (*bytes.Buffer, error) {
 	width, height, _ := s.size()
-	breakLines(&p.Title.Text, p.Title.TextStyle, width-4*margin)
+	breakLines(&p.Title.Text, p.Title.TextStyle, 0.7*width) // other letters are a fifth wider
 	breakLines(&p.Y.Label.Text, p.Y.Label.TextStyle, height-8*margin)
 	canvas, text := vgsvg.New(width, height), new(bytes.Buffer)
 	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
-	_, err := canvas.WriteTo(text)
-	return text, err
+	if _, err := canvas.WriteTo(text); err != nil {
+		return nil, err
+	}
+	return bytes.NewBuffer(bytes.ReplaceAll(text.Bytes(), []byte(fontFamily+";"),
+		[]byte(fontFamily+",Arial,Helvetica,sans-serif;"))), nil
 }
 
 // Save draws p for print, as Style.Save does.
