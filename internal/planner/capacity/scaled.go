@@ -78,6 +78,12 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 		return scaledOutcome{}, err
 	}
 	if !worth {
+		if outcome := &s.outcomes[i]; i != s.best {
+			if outcome.dear == nil {
+				outcome.dear = map[int]float64{}
+			}
+			outcome.dear[n] = outcome.running
+		}
 		tried.SameAbove(n, unused)
 		return scaledOutcome{settled: unused}, nil
 	}
@@ -197,6 +203,12 @@ func (s *leftOut) unchecked(i int) int {
 	}
 	if s.best >= 0 && i != s.best && !s.mayWin(i) {
 		return 0
+	}
+	for n, running := range s.outcomes[i].dear {
+		if s.best != i && s.wins(o, n, float64(running*o.Price)) {
+			s.tried(i).Forget(n)
+			delete(s.outcomes[i].dear, n)
+		}
 	}
 	to := s.Most(o)
 	if s.best >= 0 && !o.Scaled() {

@@ -61,6 +61,9 @@ type outcome struct {
 	// running is how many run on average, spares included, of a fleet that is scaled and whose
 	// number of replicas is known.
 	running float64
+	// dear has the numbers of replicas that were too dear when they were looked at, with how many
+	// of them run at least: where the best turns out to need more, they are looked at again.
+	dear map[int]float64
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
 	// on the lowest that is not; 0 and nil where it is unknown.
 	kept   float64

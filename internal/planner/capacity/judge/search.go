@@ -114,6 +114,9 @@ func (t *Numbers) Add(n int) {
 	t.seen[n] = true
 }
 
+// Forget counts a number as not tried.
+func (t *Numbers) Forget(n int) { delete(t.seen, n) }
+
 // SameAbove notes whether all numbers above n show the same as n.
 func (t *Numbers) SameAbove(n int, settled bool) {
 	if settled && (t.top == 0 || n < t.top) {
