@@ -3,6 +3,7 @@ package playground
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
@@ -33,7 +34,7 @@ type Said struct {
 //	llmsim plan many-users --set …
 //
 // does. With curves, it also simulates loads above and below the one asked for, as --out does. ran
-// is called after each simulation.
+// is called after each simulation, one call at a time.
 func Plan(ctx context.Context, settings []string, curves bool, ran func()) ([]byte, error) {
 	text, err := asked.ReadShipped(PlanName)
 	if err != nil {
@@ -43,8 +44,13 @@ func Plan(ctx context.Context, settings []string, curves bool, ran func()) ([]by
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex // simulations end in several goroutines
 	all, err := capacity.Solve(ctx, file, capacity.Options{Queue: queue.Config{Workers: 1},
-		Ran: ran, Curves: curves})
+		Ran: func() {
+			mu.Lock()
+			defer mu.Unlock()
+			ran()
+		}, Curves: curves})
 	if err != nil {
 		return nil, err
 	}

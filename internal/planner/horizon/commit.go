@@ -75,8 +75,8 @@ type arc struct {
 	cost     float64 // of a unit
 }
 
-// uncovered returns the needs of a month beyond its held replicas: for each further replica, the
-// share of the month in which it is needed.
+// uncovered returns the needs of a month beyond its held replicas. A further replica is needed in a
+// share of the month, which the list has.
 func (s *stays) uncovered(month int) []float64 {
 	needs := s.kind.Needs[month]
 	return needs[min(len(needs), s.held[month]):]

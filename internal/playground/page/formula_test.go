@@ -25,6 +25,9 @@ type bookChapter struct {
 	ID      string
 	Stops   map[string][]any
 	Figures map[string]string
+	// Check is the number to compute, and what it is wherever the text names no handle.
+	Check struct{ Text, Formula string }
+	comes any
 	// Known are the answers of this program by what is asked, Runs what is asked by name.
 	Known   map[string]map[string]any
 	Runs    func(handles map[string]any) map[string]asked

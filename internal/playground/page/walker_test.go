@@ -70,7 +70,7 @@ func (r *reader) walker(id string) *walker {
 	r.t.Helper()
 	w := &walker{r, id, &bookChapter{ID: id, Known: map[string]map[string]any{},
 		Servers: &playground.Servers{}}}
-	text := see[string](r, fmt.Sprintf(`JSON.stringify((({ handles, figures }) => ({ Figures: figures,
+	text := see[string](r, fmt.Sprintf(`JSON.stringify((({ handles, figures, check }) => ({ Figures: figures, Check: check,
 		Stops: Object.fromEntries(Object.entries(handles).map(([k, h]) => [k, h.stops])) }))(chapters.find((c) => c.id === %q)))`, id))
 	testkit.OK(r.t, json.Unmarshal([]byte(text), w.chapter))
 	w.chapter.Result = func(settings []string) map[string]any {
@@ -188,6 +188,7 @@ func (w *walker) look(shown *look) {
 		}
 	}
 	here := bookState{shown.Handles, shown.Before, w.chapter}
+	w.check(name, here)
 	w.marks(name, here, shown.Marks)
 	memory, _ := shown.Scene["memory"].(map[string]any)
 	if memory == nil || w.id == "opening" || here.get("error") != nil {
@@ -223,6 +224,24 @@ func (w *walker) look(shown *look) {
 	}
 	if !slices.ContainsFunc(runs, func(run string) bool { return of(run) == nil }) {
 		w.t.Errorf("%s: the picture has %v", name, of(runs[0]))
+	}
+}
+
+// check fails where a question that names neither a handle nor a figure has another answer than at
+// another state: what is asked stays the same.
+func (w *walker) check(name string, here bookState) {
+	w.t.Helper()
+	c := w.chapter
+	if c.Check.Formula == "" || strings.Contains(c.Check.Text, "{") {
+		return
+	}
+	answer := here.evaluate(c.Check.Formula)
+	if c.comes == nil {
+		c.comes = answer
+	}
+	if c.comes != answer {
+		w.t.Errorf("%s: the answer to %q is %v, and elsewhere %v", name, c.Check.Text, answer,
+			c.comes)
 	}
 }
 

@@ -3,7 +3,6 @@ package plots
 import (
 	"cmp"
 	"image/color"
-	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -102,7 +101,7 @@ func (e *ends) Plot(c draw.Canvas, p *plot.Plot) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return int(math.Copysign(1, e.at[i].Y-e.at[j].Y))
+		return cmp.Compare(e.at[i].Y, e.at[j].Y)
 	})
 	high := e.style.Font.Size * 1.25
 	heights := make([]vg.Length, len(order))

@@ -138,11 +138,10 @@ func Tradeoff(title, x, y string, series []Series, limit float64, name string) (
 	}
 	names := newEnds(p.Plot)
 	for i, s := range series {
-		s.Missed = append(slices.Clone(s.Missed), make([]bool, len(s.X)-len(s.Missed))...)
-		for k := len(s.Y) - 1; k >= 0; k-- {
-			if !(s.Y[k] > 0) {
-				s.X, s.Y = cut(s.X, k), cut(s.Y, k)
-				s.Missed = cut(s.Missed, k)
+		s.Y = slices.Clone(s.Y)
+		for k, y := range s.Y {
+			if !(y > 0) {
+				s.Y[k] = math.NaN() // which is not drawn
 			}
 		}
 		p.curve(i, s.on(false, logarithmic), names.of(len(series), i), false)
@@ -164,9 +163,6 @@ func Tradeoff(title, x, y string, series []Series, limit float64, name string) (
 	}
 	return p.done()
 }
-
-// cut returns a list without one of its values.
-func cut[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
 
 // positive returns the least and the largest of the vertical values above 0, and 0 twice without
 // any.

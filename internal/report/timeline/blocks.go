@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -146,8 +147,8 @@ func requestColour(id int64) string {
 func (b *Blocks) runs() (list []run) {
 	spans := slices.Clone(b.Spans)
 	slices.SortStableFunc(spans, func(x, y Span) int {
-		return int(min(max(x.From-y.From, -1), 1))*4 + int(min(max(x.To-y.To, -1), 1))*2 +
-			min(max(x.Block-y.Block, -1), 1)
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To),
+			cmp.Compare(x.Block, y.Block))
 	})
 	for _, s := range spans {
 		if n := len(list); n > 0 {
@@ -164,7 +165,7 @@ func (b *Blocks) runs() (list []run) {
 	return list
 }
 
-// run is so many blocks from that of the span on.
+// run is a span of several blocks that follow each other, from the span's own block on.
 type run struct {
 	Span
 	blocks int

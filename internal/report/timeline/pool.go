@@ -43,7 +43,7 @@ func newPool(b *Blocks, contiguous, caches bool) pool {
 	return p
 }
 
-// take has s hold blocks for its room, and notes the content of those that are full.
+// take gives s the blocks for its room, and names the content of those that are full.
 func (p *pool) take(s *sim.Sequence, h Holder, at sim.Time) {
 	list := p.held[s]
 	var names []uint64
@@ -163,7 +163,7 @@ func (p *pool) leave(i int, id int64, at sim.Time) {
 	}
 }
 
-// forget has nobody find the block any more.
+// forget takes the name from the content of a block, so that no request finds it.
 func (p *pool) forget(i int) {
 	if name := p.blocks[i].name; name != 0 {
 		delete(p.named, name)
@@ -171,14 +171,15 @@ func (p *pool) forget(i int) {
 	}
 }
 
-// span notes what was so since the last change of a block.
+// span notes who held a block, or whose content it kept, since its last change.
 func (p *pool) span(i int, id int64, at sim.Time, kept bool) {
 	if from := p.blocks[i].since; at > from {
 		p.of.Spans = append(p.of.Spans, Span{i, id, from, at, kept})
 	}
 }
 
-// end notes what is so at the end, and leaves out what was after it.
+// end closes the spans of blocks that are held or keep their content at the end, and cuts all spans
+// there.
 func (p *pool) end(at sim.Time) {
 	for i := range p.blocks {
 		switch b := &p.blocks[i]; {

@@ -88,7 +88,7 @@
     check: {
       at: { length: 8192, kernel: "naive", gpu: "h100-sxm" },
       text: "Take {length} in a model with {=heads n} heads: how many gigabytes do the scores of one layer take, at two bytes each, before any are masked?",
-      formula: "table / 1e9", unit: "x", says: "GB", within: 0.02, right: "Right: 8,192² × 32 × 2 bytes = {=table B}.",
+      formula: "table / 1e9", unit: "x", says: "GB", within: 0.02, right: "Right: {=length n} × {=length n} × {=heads n} × 2 bytes = {=table B}.",
       wrong: "Multiply: tokens × tokens × heads × 2 bytes, in units of 10⁹ bytes.",
       near: [["table / 32 / 1e9", "That is one head; there are 32."], ["table / 2 / 1e9", "That is one byte for each score, or half of the pairs; here are two bytes, and all pairs."], ["all / 1e9", "That is all layers, four times through the pipe; the question is for one layer's tables."], ["length * heads * 2 / 1e9", "That has one score for each token: each token has one for every token."]],
     },

@@ -96,7 +96,7 @@
     steps: [
       { title: "Guess, then check all at once", set: { ahead: 4, chance: 0.7, readers: 1, drafter: "llama-3.2-1b" },
         lead: "{drafter} makes {ahead}{if ahead > 1: , one after the other; else: }. The large model then checks {if ahead = 1: it; else: them all} in one sweep.",
-        text: ["Without guesses a step takes {=plain.ms ms} and gives each reader one token. To check a token that is there already takes no token before it to be written first, so the guesses go through the layers together, as the tokens of a prompt do.",
+        text: ["Without guesses a step takes {=plain.ms ms} and gives each reader one token. A token that is already there can be checked without waiting for the ones before it. So the guesses go through the layers together, as the tokens of a prompt do.",
           "The large model's own chances decide what is kept. Where a guess is wrong, it and all after it are dropped, and the large model's own token takes its place. What comes out obeys the large model's chances exactly, as the step after the next shows."],
         board: [["{=ahead n} + 1 = {=ahead + 1 n big} tokens", "at most from one step"]],
         notes: "Ask: why can checking be done together when writing cannot? The tokens to check are known." },
@@ -122,10 +122,10 @@
           "{if falls(each, ahead): A further guess would still make a token cheaper; else: A further guess makes a token no cheaper}: it counts only if all before it hold."],
         board: [["{=given x} / {=dearer x} = {=gain x big}", "tokens gained over time paid"]] },
       { title: "When the server is busy", set: { ahead: 4, chance: 0.7, readers: 256 },
-        lead: "For {readers}, a step with {ahead} computes {=sums FLOP arithmetic}; without, {=plainsums FLOP}.",
-        text: ["Such a step waits {=parts.arithmetic ms arithmetic} for arithmetic, without guesses {=plain.parts.arithmetic ms}. It waits {=parts.activations ms} for what layers hand on, without {=plain.parts.activations ms}. And drafting takes {=parts.rest ms prompt}. Tokens that are dropped were computed as well.",
+        lead: "For {readers}, a step with {ahead} computes {=sums FLOP arithmetic} on each of the four GPUs; without, {=plainsums FLOP}.",
+        text: ["Such a step waits {=parts.arithmetic ms arithmetic} for arithmetic, without guesses {=plain.parts.arithmetic ms}. It waits {=parts.activations ms} for the numbers that one layer hands to the next, without {=plain.parts.activations ms}. And drafting takes {=parts.rest ms prompt}. Tokens that are dropped were computed as well.",
           "A token takes {=each ms} with guesses and {=plain.ms ms} without. {if each < plain.ms: Here they still pay.; else: Here they make everyone slower.}"],
-        board: [["{over: {=plain.ms ms} | {=each ms}} = {=gain x big}", "as fast with guesses"]] },
+        board: [["{over: {=plain.ms ms} | {=each ms}} = {=gain x big}", "times as fast with guesses"]] },
     ],
     ask: {
       at: { ahead: 4, chance: 0.7, readers: 1, drafter: "llama-3.2-1b" },

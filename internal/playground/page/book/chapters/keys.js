@@ -67,7 +67,7 @@
         text: ["No server knows the true length. Even if it did, that room stays empty until the last token is written: {=at(way, 'oracle', reserved) %} waits for tokens to come. And {=at(way, 'oracle', between) %} is nobody's: gaps between the runs, and the room that no waiting request fits into."] },
       { title: "Blocks as they are needed", set: { way: "paged", block: 16 },
         lead: "A request takes a block of {block} when it needs one, wherever one is free: {=blocks % kv} holds tokens.",
-        text: ["A table says where each block lies, as an operating system's does for pages. So no run of memory has to be found. The server decodes {=at(way, 'paged', batch) x} requests at once, in place of {=at(way, 'max', batch) x} with the longest context kept."],
+        text: ["A table says where each block lies, as an operating system's does for its pages: hence paged attention, or PagedAttention. So no run of memory has to be found. The server decodes {=at(way, 'paged', batch) x} requests at once, in place of {=at(way, 'max', batch) x} with the longest context kept."],
         board: [["{over: {=at(way, 'paged', batch) x} | {=at(way, 'max', batch) x}} = {=at(way, 'paged', batch) / at(way, 'max', batch) x big}", "times as many requests at once"]] },
     ],
     ask: {
