@@ -22,6 +22,8 @@ type Config struct {
 	// KeepCut is set if sessions go on after an answer that its user cut, so that it counts as the
 	// answer to its call.
 	KeepCut bool
+	// Whole is set if answers come as a whole, so that there are no gaps between tokens.
+	Whole bool
 	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every
 	// other point is dropped.
 	SeriesPoints int
@@ -45,6 +47,7 @@ type Collector struct {
 	series   series
 	sessions sessions
 	keepCut  bool
+	whole    bool
 
 	started bool
 	first   sim.Time // arrival of the first request
@@ -63,7 +66,7 @@ func New(c Config) (*Collector, error) {
 		return nil, err
 	}
 	m := &Collector{all: all, itl: itl, series: newSeries(c.SeriesPoints),
-		keepCut: c.KeepCut}
+		keepCut: c.KeepCut, whole: c.Whole}
 	for _, class := range c.Classes {
 		slo := class.SLO
 		if slo.None() {
@@ -115,13 +118,16 @@ func (c *Collector) tenant(number int) *group {
 
 // Steps implements sim.Observer.
 func (c *Collector) Steps(l *sim.Leap) {
+	c.peak = max(c.peak, l.Decodes+len(l.Prefill))
+	if c.whole {
+		return
+	}
 	for i := range l.Gaps {
 		c.itl.AddRepeated(l.Gaps[i].Span, l.Gaps[i].Count)
 	}
 	if l.Steps > 1 && !l.Together {
 		c.itl.AddSteps(l)
 	}
-	c.peak = max(c.peak, l.Decodes+len(l.Prefill))
 }
 
 // Finished implements sim.Observer.

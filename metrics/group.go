@@ -50,7 +50,7 @@ func (g *group) add(s *sim.Sequence, e2e sim.Time, v verdict, cut bool) {
 		g.whole.Add(e2e)
 	}
 	// an answer that comes at once has no time per token
-	if s.Output > 1 && s.LastToken > s.FirstToken {
+	if s.Output > 1 && s.LastToken > s.FirstToken && !s.Whole {
 		g.tpot.Add(s.TPOT())
 	}
 	g.queued += (s.Scheduled - s.Arrival).Seconds()

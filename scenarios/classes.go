@@ -277,6 +277,6 @@ func (d *demand) traits(field string, c *Class) workload.Traits {
 		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())),
 		TTFT:     sim.Time(c.SLO.TTFT.Strictest()),
 		Patience: waits.Mean, PatienceShape: waits.Shape, AfterFirst: p.From == "first-token",
-		Region: d.fleet.regionOf(field+".region", c.Region),
+		Whole: d.workload.Whole, Region: d.fleet.regionOf(field+".region", c.Region),
 	}
 }

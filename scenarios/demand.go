@@ -28,7 +28,8 @@ type demand struct {
 
 // metrics returns what to collect.
 func (d *demand) metrics() metrics.Config {
-	c := metrics.Config{SLO: d.slo.limits(), Tenants: d.tenants, KeepCut: d.workload.KeepCut}
+	c := metrics.Config{SLO: d.slo.limits(), Tenants: d.tenants, KeepCut: d.workload.KeepCut,
+		Whole: d.workload.Whole}
 	for i := range d.workload.Classes {
 		class := &d.workload.Classes[i]
 		c.Classes = append(c.Classes, metrics.Class{

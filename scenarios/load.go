@@ -24,6 +24,7 @@ func (f *fleet) demands() *demand {
 	d.workload.Classes = slices.Clone(s.Workload.Classes)
 	d.workload.CloseLoop("workload.", d.file.given, d.problem)
 	s.SLO.Check("slo", d.problem)
+	d.checkWhole()
 	d.setObjectives()
 	if a := s.Adapters; a != nil {
 		d.config.Adapters = &workload.Adapters{Count: a.Count, Zipf: a.Zipf}
@@ -42,6 +43,35 @@ func (f *fleet) demands() *demand {
 	}
 	d.setEnd(ownTimes)
 	return d
+}
+
+// checkWhole refuses what has no meaning where answers come as a whole.
+func (d *demand) checkWhole() {
+	w := &d.workload
+	if !w.Whole {
+		return
+	}
+	if !d.file.given("slo") {
+		d.addWarnings([]string{"the default SLO limits the time to the first token, which comes " +
+			"with the last of whole-answers; give slo.e2e"})
+	}
+	slo, patience := []string{"slo."}, []string{"workload.patience.from"}
+	for i := range w.Classes {
+		class := fmt.Sprintf("workload.classes.%d.", i)
+		slo, patience = append(slo, class+"slo."), append(patience, class+"patience.from")
+	}
+	for i, prefix := range slo {
+		for _, key := range []string{"tpot", "itl"} {
+			if d.file.given(prefix + key) {
+				d.problem(prefix+key, "has no meaning beside workload.whole-answers, which have "+
+					"no times between tokens; limit e2e")
+			}
+		}
+		if d.file.given(patience[i]) {
+			d.problem(patience[i], "has no meaning beside workload.whole-answers, of which users "+
+				"see nothing before the end; leave it out")
+		}
+	}
 }
 
 // setArrivals sets when requests without times of their own are sent.

@@ -183,7 +183,7 @@ func (f *finished) load() evidence.Load {
 	begun := float64(s.Begun())
 	return evidence.Load{Users: times(s.MeanRunning+s.MeanWaiting, replicas),
 		Prompt: times(float64(s.TotalInputTokens), begun),
-		Output: times(float64(s.TotalOutputTokens), begun)}
+		Output: times(float64(s.TotalOutputTokens), begun), Whole: f.scenario.Workload.Whole}
 }
 
 func (r *Result) setPrices(p Prices) {

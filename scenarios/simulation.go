@@ -214,7 +214,7 @@ func (s *Simulation) Keys() []deployment.Key {
 func (s *Simulation) Evidence() evidence.Evidence {
 	load := s.Source.Summary()
 	return weakest(kindResults(kindsOf(s.pools), evidence.Load{Prompt: load.Prompt,
-		Output: load.Output}))
+		Output: load.Output, Whole: s.Scenario.Workload.Whole}))
 }
 
 // StepByStep makes a simulation take each step by itself, and report the tokens of each. The result

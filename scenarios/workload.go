@@ -26,6 +26,7 @@ type Workload struct {
 	Audio  *Audio  `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
 	SessionKeys
 	Patience Patience `json:"patience,omitzero" jsonschema:"How long users wait for the whole answer before they leave."`
+	Whole    bool     `json:"whole-answers,omitempty" jsonschema:"Whether users get an answer as a whole when its last token is there, since it is not streamed. TTFT is then E2E, and there are no times between tokens. Default: answers are streamed."`
 	KeepCut  bool     `json:"keep-cut,omitempty" jsonschema:"Whether a session goes on from what came out of an answer that its user cut. Default: later prompts repeat the whole answer as planned, and the session counts as incomplete."`
 	Classes  []Class  `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
 	Trace    *Trace   `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones."`

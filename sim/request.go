@@ -48,6 +48,8 @@ type Request struct {
 	Call Call
 	// AfterFirst lets Patience count from the moment at which the user has the first token.
 	AfterFirst bool
+	// Whole gives the user the answer as a whole, when its last token is there.
+	Whole bool
 	// Answered is the number of tokens that the user had of the answer when the request ended:
 	// Output, or fewer where it ended before. The simulator sets it before Source.Done.
 	Answered int

@@ -109,8 +109,13 @@ func (s *Sequence) advance() int {
 }
 
 // TTFT returns the time to first token as the user sees it: queueing, prefill, whose last step
-// gives the first token, and the front end.
-func (s *Sequence) TTFT() Time { return s.FirstToken + s.Latency - s.Arrival }
+// gives the first token, and the front end. Of an answer that comes as a whole it is E2E.
+func (s *Sequence) TTFT() Time {
+	if s.Whole {
+		return s.E2E()
+	}
+	return s.FirstToken + s.Latency - s.Arrival
+}
 
 // E2E returns the latency from sending the request to the last token, as the user sees it.
 func (s *Sequence) E2E() Time { return s.LastToken + s.Latency - s.Arrival }
@@ -122,16 +127,16 @@ func (s *Sequence) had(at Time) int {
 	if s.gone > 0 {
 		at = s.gone
 	}
-	if s.FirstToken == 0 || s.relayed || s.FirstToken+s.Latency > at {
+	if s.Whole || s.FirstToken == 0 || s.relayed || s.FirstToken+s.Latency > at {
 		return 0
 	}
 	return s.Progress()
 }
 
-// TPOT returns the mean time per output token after the first. It is 0 for an answer of one token,
-// which has no such time.
+// TPOT returns the mean time per output token after the first. It is 0 for an answer of one token
+// and for one that comes as a whole, which have no such time.
 func (s *Sequence) TPOT() Time {
-	if s.Output < 2 {
+	if s.Output < 2 || s.Whole {
 		return 0
 	}
 	return (s.LastToken - s.FirstToken) / Time(s.Output-1)

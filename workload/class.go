@@ -55,7 +55,7 @@ type Traits struct {
 	// Deadline counts from the arrival. 0 means unset, as for the other fields.
 	Deadline, TTFT, Patience sim.Time
 	Region                   int
-	AfterFirst               bool
+	AfterFirst, Whole        bool
 	// PatienceShape is the distribution of the patience, whose mean is then Patience; nil means
 	// that all users have the same.
 	PatienceShape arrivals.Shape
@@ -70,7 +70,7 @@ func (t *Traits) patience() arrivals.Delay {
 func (t *Traits) mark(r *sim.Request) {
 	r.Priority, r.Tenant, r.Model = t.Priority, t.Tenant, t.Model
 	r.Deadline, r.TTFT, r.Patience, r.Region = t.Deadline, t.TTFT, t.Patience, t.Region
-	r.AfterFirst = t.AfterFirst
+	r.AfterFirst, r.Whole = t.AfterFirst, t.Whole
 }
 
 // check refuses traits out of range.

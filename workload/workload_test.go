@@ -165,7 +165,7 @@ func atOnce(c Config) int {
 func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 	class := c.Classes[r.Class]
 	carries := Traits{r.Priority, r.Tenant, r.Model, class.Deadline, r.TTFT, r.Patience,
-		r.Region, r.AfterFirst, nil}
+		r.Region, r.AfterFirst, r.Whole, nil}
 	if carries != class.Traits || (class.Deadline > 0) != (r.Deadline > 0) ||
 		(r.Deadline > 0 && r.Deadline != r.Arrival+class.Deadline) {
 		t.Fatalf("%+v of class %+v", r, class)

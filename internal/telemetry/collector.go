@@ -142,7 +142,7 @@ func (e *engine) promptDone(s *sim.Sequence, at sim.Time) {
 
 // begun counts a request whose first token came out.
 func (e *engine) begun(s *sim.Sequence) {
-	e.ttft.add(s.TTFT().Seconds(), 1)
+	e.ttft.add((s.FirstToken + s.Latency - s.Arrival).Seconds(), 1)
 	e.prompt += int64(s.Prompt)
 	e.cached += int64(s.Cached)
 	if e.Prefixes {

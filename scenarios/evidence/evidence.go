@@ -121,11 +121,14 @@ func stable(x float64) float64 { return math.Round(1e6*x) / 1e6 }
 
 // Under returns the evidence for a load.
 func (e Evidence) Under(load Load) Evidence {
-	if e.Grade == Here {
-		return e
+	if e.Grade != Here {
+		e.Load = load
+		e = e.judged()
 	}
-	e.Load = load
-	return e.judged()
+	if load.Whole {
+		e.Spread.TTFT, e.Spread.TTFTBias = e.Spread.TPOT, e.Spread.TPOTBias
+	}
+	return e
 }
 
 // At returns the evidence for a version of the engine. known reports whether any server was

@@ -16,6 +16,8 @@ type Load struct {
 	Users, Prompt, Output float64
 	// Open reports whether requests arrive whether others are answered or not.
 	Open bool
+	// Whole reports whether answers come as a whole: TTFT is then E2E, and is off like it.
+	Whole bool
 }
 
 // Point is a server under a load. Version is the release of its engine, "" if it is not known.

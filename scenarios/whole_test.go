@@ -1,0 +1,55 @@
+package scenarios
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
+)
+
+// Answers that are not streamed take the server nothing more or less: each request is complete at
+// the same instant, its TTFT is its E2E, whose range is then TTFT's, and no token has a time.
+func TestWholeAnswersCostTheServerNothing(t *testing.T) {
+	streamed := runYAML(t, voice, "workload.patience=1h", "slo={ttft: 300ms, e2e: 4s}")
+	r := runYAML(t, voice, "workload.patience=1h", "workload.whole-answers=true",
+		"slo={ttft: 4s, e2e: 4s}")
+	if r.MeanE2EL != streamed.MeanE2EL || r.Duration != streamed.Duration ||
+		r.Completed != streamed.Completed || r.Attainment.E2E != streamed.Attainment.E2E {
+		t.Errorf("whole answers end at another time: E2E %v and %v ms", r.MeanE2EL,
+			streamed.MeanE2EL)
+	}
+	if r.MeanTTFT != r.MeanE2EL || r.P99TTFT != r.P99E2EL ||
+		r.Attainment.TTFT != r.Attainment.E2E ||
+		r.MeanTPOT != 0 || r.P99ITL != 0 || streamed.MeanTPOT == 0 || streamed.P99ITL == 0 {
+		t.Errorf("TTFT %v, E2E %v, TPOT %v, p99 ITL %v ms", r.MeanTTFT, r.MeanE2EL, r.MeanTPOT,
+			r.P99ITL)
+	}
+	if s := r.Evidence.Spread; s.TTFT != s.TPOT || s.TTFT == streamed.Evidence.Spread.TTFT {
+		t.Errorf("TTFT is off by %+v, streamed by %+v", s, streamed.Evidence.Spread)
+	}
+	// Who leaves before the end had nothing.
+	r = runYAML(t, voice, "workload.whole-answers=true", "slo={e2e: 4s}")
+	if r.Cut > 0 || r.Cancelled == 0 || r.Attainment.E2E == 1 {
+		t.Errorf("users who leave: %+v, attainment %+v", r.Endings, r.Attainment)
+	}
+}
+
+// What speaks of tokens one by one is refused beside answers that come as a whole.
+func TestWholeAnswersHaveNoTokens(t *testing.T) {
+	const head = "model: llama-3.1-8b\nhardware: h100-sxm\n"
+	for text, want := range map[string]string{
+		"slo: {tpot: 50ms}":                                   "slo.tpot: has no meaning",
+		"slo: {itl: {p99: 50ms}}":                             "slo.itl: has no meaning",
+		"slo: {e2e: 4s, itl: {p99: 50ms}}":                    "slo.itl: has no meaning",
+		"workload: {patience: {mean: 1s, from: first-token}}": "patience.from: has no meaning",
+		"workload: {classes: [{name: a, slo: {tpot: 1s}}]}":   "classes.0.slo.tpot: has no meaning",
+	} {
+		f, err := Parse("whole.yaml", []byte(head+text), "workload.whole-answers=true")
+		testkit.OK(t, err)
+		_, err = f.Build(policies.Default())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: found %v, want %q", text, err, want)
+		}
+	}
+}
