@@ -191,6 +191,21 @@ func TestKeysReachTheWholeBook(t *testing.T) {
 	if !strings.HasPrefix(last, "Next:") {
 		t.Errorf("Tab ends at %q", last)
 	}
+	// The contents close with Escape, with a press beside them, and once something is chosen.
+	for _, closes := range []string{`dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }))`,
+		`el("machine").dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }))`,
+		`book.choose(0) ?? true`} {
+		if !see[bool](r, `((list = document.querySelector(".contents details")) => {
+			list.open = true; `+closes+`; return !list.open; })()`) {
+			t.Errorf("the contents stay open over the page after %s", closes)
+		}
+		r.ready()
+	}
+	r.do(chromedp.EmulateViewport(1280, 800))
+	if hidden := see[float64](r, `((row) => row.scrollWidth - row.clientWidth)(
+		document.querySelector(".contents .row"))`); hidden > 0 {
+		t.Errorf("%v pixels of the row of chapters are hidden", hidden)
+	}
 	step := see[float64](r, `book.now.step`)
 	r.press(".contents summary", "n")
 	see[bool](r, `window.open("", "notes").document.body.dispatchEvent(

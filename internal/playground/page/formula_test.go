@@ -24,7 +24,16 @@ type bookState struct {
 type bookChapter struct {
 	ID      string
 	Stops   map[string][]any
+	First   map[string]any // the handles' values at first
 	Figures map[string]string
+	// Best is what makes an answer to the question the right one, at the handles that At and the
+	// answer set: the most or the least of a formula, where a condition holds.
+	Best    struct{ Where, Most, Least string }
+	At      map[string]any
+	Answers []struct {
+		Set   map[string]any
+		Right bool
+	}
 	// Check is the number to compute, and what it is wherever the text names no handle.
 	Check struct{ Text, Formula string }
 	comes any
@@ -239,6 +248,8 @@ func (s bookState) call(name string, of []string) any {
 			}
 		}
 		return best
+	case "tenths":
+		return math.Round(1000*value(0)) / 1000
 	case "abs":
 		return math.Abs(value(0))
 	case "binds":

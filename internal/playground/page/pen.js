@@ -53,8 +53,8 @@ class Pen {
     this.c.fillText(words, x, y);
   }
 
-  wide(words, size = 0.85) {
-    this.c.font = `${size * this.em}px ${this.family}`;
+  wide(words, size = 0.85, bold = false) {
+    this.c.font = `${bold ? "600 " : ""}${size * this.em}px ${this.family}`;
     return this.c.measureText(words).width;
   }
 

@@ -41,9 +41,9 @@ function layout(width, height, em) {
   return small ? list : { ...list, roof: { x: edge + w - side, y: edge + top - roof, w: side, h: roof } };
 }
 
-// heading writes the name of a picture and returns where it begins below.
-function heading(pen, at, words) {
-  pen.text(words, at.x, at.y + pen.em * 0.85, { bold: true, colour: pen.ink, size: 0.82 });
+// heading writes the name of a picture, with more where there is room, and returns where it begins below.
+function heading(pen, at, words, more = "") {
+  pen.text(pen.wide(`${words}${more}`, 0.9) < at.w ? `${words}${more}` : words, at.x, at.y + pen.em * 0.85, { bold: true, colour: pen.ink, size: 0.82 });
   return at.y + pen.em * 1.35;
 }
 
@@ -176,7 +176,7 @@ function drawStep(pen, at, { frame, at: now }) {
 
 // drawRoofline draws where the step is under the roof of the accelerators, and where the last ones were.
 function drawRoofline(pen, at, { frames, frame, i }) {
-  const top = heading(pen, at, frame ? `Roofline: ${rate(frame.rate)} of an accelerator` : "Roofline");
+  const top = heading(pen, at, frame ? `Roofline: ${rate(frame.rate)}` : "Roofline", " of an accelerator");
   const bottom = at.y + at.h - pen.em * 1.2, low = 0.5, high = 8192;
   const x = (v) => at.x + at.w * Math.log(Math.min(high, Math.max(low, v)) / low) / Math.log(high / low);
   pen.text("FLOP for a byte moved →", at.x + at.w, at.y + at.h - 2, { align: "right", size: 0.72 });

@@ -70,7 +70,9 @@ func (r *reader) walker(id string) *walker {
 	r.t.Helper()
 	w := &walker{r, id, &bookChapter{ID: id, Known: map[string]map[string]any{},
 		Servers: &playground.Servers{}}}
-	text := see[string](r, fmt.Sprintf(`JSON.stringify((({ handles, figures, check }) => ({ Figures: figures, Check: check,
+	text := see[string](r, fmt.Sprintf(`JSON.stringify((({ handles, figures, check, ask }) => ({ Figures: figures, Check: check,
+		Best: ask.best, Answers: ask.answers.map((a) => ({ Set: a.set, Right: a.right })), At: ask.at,
+		First: Object.fromEntries(Object.entries(handles).map(([k, h]) => [k, h.at])),
 		Stops: Object.fromEntries(Object.entries(handles).map(([k, h]) => [k, h.stops])) }))(chapters.find((c) => c.id === %q)))`, id))
 	testkit.OK(r.t, json.Unmarshal([]byte(text), w.chapter))
 	w.chapter.Result = func(settings []string) map[string]any {
@@ -111,6 +113,7 @@ type look struct {
 	Coins   [][2]int64 // which request, and how many of its guesses held in a step
 	Frames  map[string]framed
 	Own     bool
+	Labels  []string // that are cut off or lie over others
 }
 
 // framed is how many frames a run has, and the digest of their JSON.
@@ -140,6 +143,47 @@ func (w *walker) walk(script string) {
 	if seen < 10 {
 		w.t.Errorf("of %s only %d states were seen", w.id, seen)
 	}
+	w.best()
+}
+
+// best fails where an answer that is called right is not the best one by the question's own words,
+// or another is as good.
+func (w *walker) best() {
+	w.t.Helper()
+	state := func(sets ...map[string]any) map[string]any {
+		all := maps.Clone(w.chapter.First)
+		for _, set := range sets {
+			maps.Copy(all, set)
+		}
+		return all
+	}
+	before, wants := state(w.chapter.At), w.chapter.Best
+	right, won := -1, []int{}
+	top := math.Inf(-1)
+	for i, a := range w.chapter.Answers {
+		if a.Right {
+			right = i
+		}
+		at := bookState{state(w.chapter.At, a.Set), before, w.chapter}
+		if wants.Where != "" && at.evaluate(wants.Where) != true {
+			continue
+		}
+		var value float64
+		if wants.Most != "" {
+			value = number64(at.evaluate(wants.Most))
+		} else {
+			value = -number64(at.evaluate(wants.Least))
+		}
+		if value > top {
+			top, won = value, nil
+		}
+		if value == top {
+			won = append(won, i)
+		}
+	}
+	if !slices.Equal(won, []int{right}) {
+		w.t.Errorf("%s: answer %d is called right, and by %+v it is %v", w.id, right+1, wants, won)
+	}
 }
 
 // look holds all that the page says and draws at a state to the program.
@@ -153,6 +197,20 @@ func (w *walker) look(shown *look) {
 		here := bookState{shown.Handles, shown.Before, w.chapter}
 		w.coins(name, w.chapter.Runs(shown.Handles)["draws"], number64(here.get("here.given")),
 			shown.Coins)
+	}
+	for _, label := range shown.Labels {
+		w.t.Errorf("%s: the picture has %s", name, label)
+	}
+	for _, shares := range sharesAdded.FindAllString(shown.Words, -1) {
+		sum := 0.0
+		for _, digits := range shownNumber.FindAllString(shares, -1) {
+			share, err := strconv.ParseFloat(digits, 64)
+			testkit.OK(w.t, err)
+			sum += share
+		}
+		if math.Abs(sum-100) > 0.001 {
+			w.t.Errorf("%s: %s is %v", name, shares, sum)
+		}
 	}
 	if glued := gluedWords.FindString(shown.Words); glued != "" {
 		w.t.Errorf("%s has no space in %q", name, glued)
@@ -320,8 +378,12 @@ func (w *walker) marks(name string, here bookState, marks map[string]any) {
 	}
 }
 
-// gluedWords matches a figure that the next word follows without a space.
-var gluedWords = regexp.MustCompile(`[0-9] (ms|µs|[kMGT]B|times|%|[GT]FLOP)[a-z]+`)
+// gluedWords matches a figure that the next word follows without a space, and two such sentences.
+var gluedWords = regexp.MustCompile(
+	`[0-9] (ms|µs|[kMGT]B|times|%|[GT]FLOP)[a-z]+|[a-z0-9)][.:;][A-Z][a-z]`)
+
+// sharesAdded matches shares of a whole that are written as a sum.
+var sharesAdded = regexp.MustCompile(`[0-9.]+ %( \+ [0-9.]+ %)+`)
 
 var shownNumber = regexp.MustCompile(`-?[0-9][0-9,]*(\.[0-9]+)?`)
 

@@ -11,13 +11,14 @@ function bars(canvas, title, rows, unit) {
     if (tone === "kv") machine.hatched(pen, x, y, w, h, of.kvfill); else if (w > 0) pen.box(x, y, w, h, of[tone], share);
   };
   pen.text(title, 0, em, { colour: of.ink, bold: true, size: 1 });
+  const names = rows[0].parts.map(([name]) => narrow ? { "keys and values": "KV", activations: "act." }[name] ?? name : name);
+  const fit = size * Math.min(1, (pen.width - 1.6 * em * names.length) / names.reduce((sum, name) => sum + pen.wide(name, size), 0));
   let key = 0;
-  for (const [name, , tone] of rows[0].parts) { // the key, below the bars
-    const short = narrow ? { "keys and values": "KV", activations: "act." }[name] ?? name : name;
-    piece(tone, key, below, 0.8 * em, 0.8 * em);
-    pen.text(short, key + em, below + 0.75 * em, { size });
-    key += pen.wide(short, size) + 1.6 * em;
-  }
+  names.forEach((name, i) => { // the key, below the bars
+    piece(rows[0].parts[i][2], key, below, 0.8 * em, 0.8 * em);
+    pen.text(name, key + em, below + 0.75 * em, { size: fit });
+    key += pen.wide(name, fit) + 1.6 * em;
+  });
   return rows.map((r, i) => {
     const y = 1.8 * em + i * each, top = y + 1.25 * em;
     pen.text(r.name, 0, y + 0.95 * em, { colour: r.on ? of.ink : of.soft, bold: r.on, size: 1 });

@@ -14,7 +14,8 @@
 //   steps    [{title, lead, text: […], board: [[line, note], …], set: {handle: value}, figure: (canvas, look) => {…}, notes}]
 //            set moves handles when a reader comes to the step; figure is drawn under the board; notes are the lecturer's
 //   ask      {at: {handles}, text, shows, answers: [{say, set: {handles}, reply, right}]}: each answer sets handles and is
-//            simulated; shows is a text that stays beside each answer that was tried; before(x) is x at ask.at
+//            simulated; shows is a text that stays beside each answer that was tried; before(x) is x at ask.at; best
+//            {where: "condition", most or least: "formula"} is what makes an answer right, to which a test holds it
 //   check    {at: {handles}, text, formula, unit, within, right, wrong, near: [[formula, reply], …]}: a number to compute
 //   measured {text, source, url}, paper {title, url}, command (h) => "llmsim …"
 //   A chapter that plays (plays: true) is drawn on a stage of its own, and its steps say one text after the other.
@@ -200,16 +201,18 @@ const book = (() => {
     draw();
   }
 
-  const textsOf = (c) => [...(c.plays ? [page()] : c.steps).flatMap((s) => [s.lead, ...(s.says ?? []).map(([, t]) => t), ...s.text ?? [], ...(s.board ?? []).flat()]), c.check?.text,
+  const textsOf = (c) => [...(c.plays ? [page()] : c.steps).flatMap((s) => [s.title, s.lead, ...(s.says ?? []).map(([, t]) => t), ...s.text ?? [], ...(s.board ?? []).flat()]), c.check?.text,
     ...c.check ? [`{=${c.check.formula} ${c.check.unit}}`, ...now.checked ? [c.check.right, c.check.wrong, ...(c.check.near ?? []).flatMap(([f, t]) => [`{=${f} x}`, t])] : []] : [], c.measured?.text].filter(Boolean);
   const tried = (c) => [...now.tried].map(([i, h]) => ({ i, look: Object.assign(new Look(c, h), { before: look().before }) }));
   const key = () => JSON.stringify([now.chapter.id, now.step, now.h]);
 
+  // close shuts the contents, which lie over the page.
+  const close = () => { const open = place().querySelector(".contents details[open]"); if (open) open.open = false; return !!open; };
+
   // Contents leads to all chapters.
   function Contents({ c }) {
-    const close = (e) => { e.currentTarget.closest("details").open = false; };
     return html`<nav class="contents" aria-label="Chapters"><details><summary>Contents</summary><div>${chapters.map((o) => html`<a href=${`#book/${o.id}`} onClick=${close}><b>${o.number} ${o.title}</b> ${o.ideas}</a>`)}</div></details>
-      <div class="row" onFocusCapture=${(e) => e.target.scrollIntoView({ block: "nearest", inline: "nearest" })}>${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}>${o.number} ${o.short ?? o.title}</a>`)}</div>
+      <div class="row" onFocusCapture=${(e) => e.target.scrollIntoView({ block: "nearest", inline: "nearest" })}>${chapters.map((o) => html`<a href=${`#book/${o.id}`} aria-current=${o === c ? "true" : undefined}><i>${o.number}</i> ${o.short}</a>`)}</div>
       <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>`;
   }
 
@@ -224,7 +227,7 @@ const book = (() => {
     const c = now.chapter, list = pages(c), i = chapters.indexOf(c), next = chapters[i + 1];
     return html`<${Contents} c=${c} />
       ${c.plays ? html`<${c.stage} ...${onStage(l)} />` : html`<div class="chapter" key=${c.id}><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p></div>
-        ${list.map((s, n) => html`<article data-step=${n} key=${n} class=${n === now.step ? "on" : ""}><h3>${s.title}</h3>${s.kind ? html`<${extras[s.kind]} c=${c} l=${l} />`
+        ${list.map((s, n) => html`<article data-step=${n} key=${n} class=${n === now.step ? "on" : ""}><h3><${Say} text=${s.title} l=${l} /></h3>${s.kind ? html`<${extras[s.kind]} c=${c} l=${l} />`
           : html`<p class="lead"><${Say} text=${s.lead} l=${l} /></p>${(s.text ?? []).map((t) => html`<p><${Say} text=${t} l=${l} /></p>`)}`}</article>`)}
         <div class="end">${c.command && html`<button type="button" onClick=${() => offer("This state as a command", c.command(now.h))}>Copy as command</button>`}
           ${!c.measured && c.paper && html`<p class="small">Read on: <a href=${c.paper.url}>${c.paper.title}</a></p>`}
@@ -239,7 +242,7 @@ const book = (() => {
   function onStage(l) {
     const c = now.chapter, answers = now.step === c.steps.length - 1, reply = answers && now.chosen !== undefined && c.ask.answers[now.chosen].reply;
     return { l, answers, step: now.step, steps: c.steps.length, chosen: now.chosen, tried: new Map(tried(c).map((a) => [a.i, a.look])), playing: now.playing && now.at < 1,
-      said: { words: html`<${Say} text=${reply || saidNow()} l=${l} />`, picture: `${page().title}: a machine with memory, a pipe and arithmetic, and the people whom it answers` },
+      said: { words: html`<${Say} text=${reply || saidNow()} l=${l} />`, picture: `${sentences.plainly(page().title, l)}: a machine with memory, a pipe and arithmetic, and the people whom it answers` },
       does: { Say, choose: (i) => { choose(i); now.at = 0; now.playing = true; }, pause: () => { now.playing = false; show(); }, back: () => turn(-1), next: () => turn(1),
         play: () => { now.playing = !(now.playing && now.at < 1); if (now.at >= 1) now.at = 0; show(); } } };
   }
@@ -285,6 +288,7 @@ const book = (() => {
   // choose acts on an answer: its state is simulated and stays beside the others.
   function choose(i) {
     const { ask } = now.chapter;
+    close();
     now.chosen = i;
     now.h = { ...defaults(now.chapter), ...ask.at, ...ask.answers[i].set };
     now.tried.set(i, { ...now.h });
@@ -297,7 +301,7 @@ const book = (() => {
   function said(l) {
     const s = stageOf(l);
     if (!s) return now.chapter.picture ?? "The state of this step, drawn";
-    return `A machine: of ${sentences.write(s.memory.capacity, "B")} of memory, weights take ${sentences.write(s.memory.weights, "B")} and keys and values ${sentences.write(s.memory.kv, "B")}. A step reads ${sentences.write(s.read.weights + s.read.kv, "B")} through a pipe of ${sentences.write(s.bandwidth, "B/s")}, takes ${sentences.write(s.ms, "ms")}, and uses ${sentences.write(s.use, "%")} of the arithmetic.`;
+    return `${s.gpus > 1 ? `One of ${s.gpus} GPUs` : "A machine"}: of ${sentences.write(s.memory.capacity, "B")} of memory, weights take ${sentences.write(s.memory.weights, "B")} and keys and values ${sentences.write(s.memory.kv, "B")}. A step reads ${sentences.write(s.read.weights + s.read.kv, "B")} through a pipe of ${sentences.write(s.bandwidth, "B/s")}, takes ${sentences.write(s.ms, "ms")}, and uses ${sentences.write(s.use, "%")} of the arithmetic.`;
   }
 
   let where, seen;
@@ -391,6 +395,7 @@ const book = (() => {
 
   // enter opens a chapter.
   async function enter(id, step = 0, values = {}) {
+    close();
     const c = chapters.find((o) => o.id === id) ?? chapters[0];
     if (c !== now.chapter) { Object.assign(now, { chapter: c, h: defaults(c), touched: new Set(), chosen: undefined, tried: new Map(), guess: "", checked: false, number: 0, at: 0.5 }); ready = false; wait(c); }
     for (const [name, text] of Object.entries(values)) {
@@ -452,7 +457,7 @@ const book = (() => {
 
   function tellNotes() {
     if (!notes || notes.closed || !now.chapter) return;
-    const list = pages(now.chapter), lines = [`${now.chapter.title}: ${page().title}`, page().notes ?? (page().text ?? []).map((t) => sentences.plainly(t, look())).join(" "), `Next: ${list[now.step + 1]?.title ?? "the next chapter"}`];
+    const list = pages(now.chapter), lines = [`${now.chapter.title}: ${sentences.plainly(page().title, look())}`, page().notes ?? (page().text ?? []).map((t) => sentences.plainly(t, look())).join(" "), `Next: ${sentences.plainly(list[now.step + 1]?.title ?? "the next chapter", look())}`];
     notes.document.title = "Notes";
     notes.document.body.replaceChildren(...lines.map((t) => Object.assign(notes.document.createElement("p"), { textContent: t })));
     notes.document.body.style.font = "1.4rem/1.5 system-ui, sans-serif";
@@ -469,6 +474,7 @@ const book = (() => {
 
   function keys(e) {
     if (!now.on || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("input, select, textarea, dialog")) return;
+    if (e.key === "Escape" && close()) return;
     const pushes = e.target.closest?.("button, a, summary");
     const does = { f: () => lecture(!now.lecture), F: () => lecture(!now.lecture), n: () => { notes = window.open("", "notes", "width=640,height=480"); notes?.addEventListener("keydown", keys); tellNotes(); },
       ArrowRight: () => turn(1), ArrowLeft: () => turn(-1), ...now.chapter.plays ? { " ": () => onStage(look()).does.play(), ...Object.fromEntries([1, 2, 3, 4].map((k) => [String(k), () => onStage(look()).answers && onStage(look()).does.choose(k - 1)])) } : {}, ...now.lecture ? { " ": () => turn(1), Escape: () => lecture(false), PageDown: () => turn(1), PageUp: () => turn(-1) } : {} }[e.key];
@@ -480,6 +486,7 @@ const book = (() => {
 
   // start listens; it comes before the page's own keys.
   function start() {
+    addEventListener("pointerdown", (e) => { if (!e.target.closest?.(".contents details")) close(); });
     addEventListener("keydown", keys);
     place().addEventListener("scroll", scrolled, { passive: true });
     new ResizeObserver(draw).observe(place());

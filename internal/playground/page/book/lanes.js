@@ -35,7 +35,7 @@ const lanes = (() => {
   function draw(canvas, look, title, run, [since, until], memory) {
     const pen = machine.pad(canvas), { of, em } = pen, frames = look.get(run)?.list;
     if (!frames) return undefined;
-    const all = lanesOf(frames), size = pen.width < 27 * em ? 0.85 : 1, foot = 3.6 * em + (memory ? 5.2 * em : 0);
+    const all = lanesOf(frames), size = pen.width < 27 * em ? 0.85 : 1, rows = size < 1 ? 2 : 1, foot = (2.4 + 1.2 * rows) * em + (memory ? 5.2 * em : 0);
     const box = { x: 0.2 * em, y: 1.8 * em, w: pen.width - 0.6 * em, h: pen.height - 1.8 * em - foot };
     const shown = all.filter((l) => l.arrived < until && l.parts.at(-1)?.to > since), each = Math.max(5, Math.min(1.6 * em, box.h / Math.max(1, shown.length))), list = shown.slice(0, Math.floor(box.h / each));
     const x = (t) => box.x + Math.max(0, Math.min(1, (t - since) / (until - since))) * box.w, hand = look.still ? until : since + (look.at ?? 1) * (until - since);
@@ -45,7 +45,7 @@ const lanes = (() => {
       if (kind === "wait") pen.box(a, y + h / 2 - 1, w, 2, of.soft, 0.7);
       if (kind === "prefill") pen.box(a, y, Math.max(2, w), h, of.prompt);
       if (kind === "decode") pen.box(a, y + h * 0.15, w, h * 0.7, of.weights);
-      if (kind === "gap") pen.box(a, y + h * 0.15, w, h * 0.7, of.weights, 0.25);
+      if (kind === "gap") pen.box(a, y + h * 0.5 - 1, w, 2, of.weights);
       if (kind === "hold") { pen.box(a, y + h * 0.15, w, h * 0.7, of.unlit); pen.frame(a + 0.5, y + h * 0.15 + 0.5, Math.max(0, w - 1), Math.max(0, h * 0.7 - 1), of.soft, 1); }
       if (kind === "evicted") for (let k = a; k < a + w; k += 7) pen.box(k, y + h * 0.3, Math.min(4, a + w - k), h * 0.4, of.alarm);
     };
@@ -61,7 +61,7 @@ const lanes = (() => {
       for (const f of frames) if (f.from < until && f.to > since) pen.box(x(f.from), top + high * (1 - f.used / f.capacity), Math.max(1, x(f.to) - x(f.from) + 0.5), high * f.used / f.capacity, of.kvfill);
       pen.path([[box.x, top], [box.x + box.w, top]], of.alarm, 2);
     }
-    const floor = pen.height - 2.7 * em;
+    const floor = pen.height - (1.5 + 1.2 * rows) * em;
     pen.box(x(hand), box.y, box.x + box.w - x(hand), floor - box.y, of.paper, 0.72); // what is still to come is pale
     pen.path([[x(hand), box.y], [x(hand), floor]], of.ink, 1.5);
     const last = frames.findLast((f) => f.to <= hand) ?? frames[0];
@@ -71,10 +71,9 @@ const lanes = (() => {
       pen.text(`${s} s`, Math.min(x(1000 * s), box.x + box.w - 0.8 * em), floor + 1.1 * em, { size, align: 1000 * s === since ? "left" : "center" });
     }
     const found = Object.keys(kinds).filter((k) => list.some((l) => l.parts.some((p) => p.kind === k && p.from < until && p.to > since)));
-    let at = 0;
-    for (const kind of found) { // the key, as far as there is room
-      const y = pen.height - 1.05 * em;
-      if (at + pen.wide(kinds[kind], size) + 1.4 * em > pen.width) break;
+    let at = 0, y = pen.height - (1.2 * rows - 0.15) * em;
+    for (const kind of found) { // the key
+      if (at + pen.wide(kinds[kind], size) + 1.4 * em > pen.width) { at = 0; y += 1.2 * em; }
       part(kind, at, at + 1.1 * em, y, 0.9 * em);
       pen.text(kinds[kind], at + 1.4 * em, y + 0.8 * em, { size });
       at += pen.wide(kinds[kind], size) + 2.2 * em;

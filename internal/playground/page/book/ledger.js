@@ -69,7 +69,7 @@ const ledger = (() => {
       memory: { capacity: s.memory.capacity, weights: s.memory.weights, kv: s.memory.kv_used, reserved: s.memory.reserved },
       read: { weights, kv, other: written + scores + activations }, layers: s.layers, fits: s.fits,
       bandwidth: s.bandwidth, peak: s.peak, ms: s.ms, use: flop / (s.ms / 1000) / s.peak,
-      flows: Math.min(1, bytes / s.bandwidth / (s.ms / 1000)), ...more,
+      flows: Math.min(1, bytes / s.bandwidth / (s.ms / 1000)), gpus: s.accelerators, ...more,
     };
   }
 

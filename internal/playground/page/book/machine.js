@@ -4,7 +4,7 @@
 //   bandwidth in B/s, peak in FLOP/s, ms of the step, use: the share of peak that it reaches, flows: the share of its
 //   time that bytes flow at this bandwidth, and of the pipe that is full, as each layer waits for more than its bytes; at: the share of the step that is over, number: which step it is
 //   readers: how many, given: the tokens that each gets of a step, 1 unless told; prompt: whether the step reads a prompt; blur: steps are too fast to be seen one by one
-//   gpus: how many share the model, and link: the milliseconds of a step in which they exchange results
+//   gpus: how many share the model; with two drawn, link: the milliseconds of a step in which they exchange results
 //   grips {weights, kv, pipe, readers}: handles that can be dragged there, hot: the one under the hand
 // All places come from bytes, seconds and shares. It returns what it drew, and where: the regions by name.
 "use strict";
@@ -167,7 +167,8 @@ const machine = (() => {
       pen.text(under, x, bottom + 3.3 * em, { colour: of.soft, size: 1, align });
     };
     const middle = pipe.x + pipe.w / 2, fieldMiddle = field.x + field.w / 2;
-    head("Memory", sentences.write(m.capacity, "B"), column.x);
+    const among = heads && figures && scene.gpus > 1 ? `one of ${scene.gpus} GPUs` : "";
+    head(narrow && among ? among : "Memory", sentences.write(m.capacity, "B") + (narrow || !among ? "" : `, ${among}`), column.x);
     head("Pipe", sentences.write(scene.bandwidth, "B/s"), middle, "center");
     head("Arithmetic", sentences.write(scene.peak, "FLOP/s"), fieldMiddle, "center");
     figure(sentences.write(m.weights, "B"), narrow ? "weights" : `weights, ${sentences.write(read.weights, "B")} read`, column.x, "left", of.weights);
@@ -176,7 +177,7 @@ const machine = (() => {
     if (!scene.blur && pipe.w > 9 * em && heads) pen.text(scene.pace ?? `${slower} × slower than life`, pipe.x + pipe.w, pipe.y + pipe.h + 1.6 * em, { colour: of.soft, align: "right", size: 1 });
     if (people) places.readers = readers(pen, scene, { x: box.x + box.w - people, y, w: people, h, people: heads }, head, figure);
     grips(pen, scene, places, { readTop, bottom, kvTop, y });
-    places.hot = [["weights", column.x, weightsTop, column.w, bottom - weightsTop], ["kv", column.x, y, column.w, weightsTop - y],
+    places.hot = [["weights", column.x, weightsTop, column.w + 14, bottom - weightsTop], ["kv", column.x, y, column.w + 14, weightsTop - y],
       ["pipe", pipe.x, pipe.y - 18, pipe.w, pipe.h + 36], ...places.readers ? [["readers", places.readers.x, y, places.readers.w, h]] : []];
     return { scene, lit, places, shares: { kv: kv / h, weights: (bottom - weightsTop) / h, reserved: m.reserved / m.capacity, pipe: pipe.h / h, read: share } };
   }
@@ -200,7 +201,7 @@ const machine = (() => {
     return box;
   }
 
-  // grips draws where the machine itself can be dragged.
+  // grips draws where the machine itself can be dragged: at edges, where no word stands.
   function grips(pen, scene, { column, pipe }, { readTop, bottom, kvTop, y }) {
     const { of, c } = pen;
     const grip = (name, x, at) => {
@@ -214,9 +215,10 @@ const machine = (() => {
       c.fill();
       c.stroke();
       for (const s of [-1, 1]) pen.path([[x - 4, at + 2 * s], [x, at + 5 * s], [x + 4, at + 2 * s]], on ? of.paper : of.ink, 1.6);
+      pen.note(x - 14, at - 8, 28, 16, { grip: name });
     };
-    grip("weights", column.x + column.w / 2, Math.min((readTop + bottom) / 2, bottom - 9));
-    grip("kv", column.x + column.w / 2, Math.max(y + 9, kvTop - 2));
+    grip("weights", column.x + column.w, Math.min((readTop + bottom) / 2, bottom - 9));
+    grip("kv", column.x + column.w, Math.max(y + 9, kvTop - 2));
     grip("pipe", pipe.x + pipe.w / 2, pipe.y);
   }
 
@@ -228,13 +230,13 @@ const machine = (() => {
     const x = field.x + field.w / 2, second = low + field.y - 2.5 * em, share = Math.max(0.05, scene.link / scene.ms);
     for (const [from, to] of [[field.y + field.h, box.h + 0.3 * em], [low - 0.7 * em, second]]) pen.box(x - share * field.w / 2, from, share * field.w, to - from, of.prompt, 0.8);
     pen.text(`link, ${sentences.write(scene.link, "ms")} of the step`, Math.min(x, pen.width - 8 * em), box.h + 1.35 * em, { colour: of.prompt, bold: true, size: 1, align: "center" });
-    pen.text(scene.gpus > 2 ? `two of ${scene.gpus} GPUs` : "", 0, box.h + 1.35 * em, { colour: of.soft, size: 1 });
+    pen.text(scene.gpus > 2 ? `two of ${scene.gpus} GPUs, figures of one` : "both GPUs, figures of one", 0, box.h + 1.35 * em, { colour: of.soft, size: 1 });
     return seen;
   }
 
   const at = (canvas, scene) => {
     const pen = pad(canvas);
-    return scene.gpus > 1 && pen.height > 24 * pen.em && pen.width > 30 * pen.em ? shared(pen, scene) : draw(pen, scene);
+    return scene.link !== undefined && scene.gpus > 1 && pen.height > 24 * pen.em && pen.width > 30 * pen.em ? shared(pen, scene) : draw(pen, scene);
   };
   return Object.assign(at, { draw, pad, hatched, slower, cells });
 })();

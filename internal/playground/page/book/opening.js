@@ -75,7 +75,7 @@ const opening = (() => {
     const course = look.get(act === 3 ? "queue" : "course"), run = look.get(act === 3 ? "base" : "run"), step = look.get(act === 3 ? "sixteen" : "here"), t = look.at * seconds * 1000;
     if (!course || !run || !step) return undefined;
     const point = course.points.findLast((p) => p.at <= t) ?? { waiting: 0, running: 0 };
-    const scene = ledger.scene(step, { at: 0.5, number: Math.floor(look.at * 600), blur: true, name: "a step" });
+    const scene = ledger.scene(step, { at: 0.5, number: Math.floor(look.at * 600), blur: true, name: "a step without prompts" });
     const seen = machine.draw(pen, { ...scene, use: scene.use * (point.running ? 1 : 0) }, left);
     crowd(pen, right, point, run, t);
     return { ...seen, point };
@@ -83,9 +83,9 @@ const opening = (() => {
 
   // cards shows whose answers are written: large for one and two, and a line each for sixteen.
   function cards(pen, box, act, k, look) {
-    const { of, em, c } = pen, n = act === 2 ? 16 : act + 1, active = readersOf[k.name];
+    const { of, em, c } = pen, n = act === 2 ? Math.min(16, Math.floor((box.h - 2 * em) / (1.4 * em))) : act + 1, active = readersOf[k.name];
     const step = k.name && k.name !== "prompt" ? look.get(k.name) : undefined;
-    pen.text(n === 1 ? "One reader" : `${act === 2 ? active : n} readers`, box.x, box.y + 0.95 * em, { colour: of.ink, bold: true, size: 1 });
+    pen.text(n === 1 ? "One reader" : `${active > n ? `${n} of ` : ""}${act === 2 ? active : n} readers`, box.x, box.y + 0.95 * em, { colour: of.ink, bold: true, size: 1 });
     if (step) pen.text(`${sentences.write(active / step.ms * 1000, "n")} tokens/s`, box.x + box.w, box.y + 0.95 * em, { colour: of.ink, bold: true, size: 1.3, align: "right" });
     const top = box.y + 1.8 * em, h = (box.h - 2 * em) / n;
     for (let i = 0; i < n; i++) {
@@ -116,16 +116,21 @@ const opening = (() => {
   }
   const mixed = (i) => (Math.imul(i + 1, 2654435761) >>> 16) & 1023;
 
-  function wrap(pen, list, n, x, y, w, bottom, size) {
-    const { of, em } = pen, lineHeight = 1.45 * size * em;
-    let at = x;
+  // wrap writes the first n tokens of an answer, of which the last lines are shown that there is room for.
+  function wrap(pen, list, n, x, top, w, bottom, size) {
+    const { of, em } = pen, lineHeight = 1.45 * size * em, placed = [];
+    let at = x, y = top;
     for (let i = 0; i < Math.min(n, list.length); i++) {
-      const wide = pen.wide(list[i], size), newest = i === n - 1;
-      if (at + pen.wide(list[i].trim(), size) > x + w) { at = x; y += lineHeight; }
-      if (y > bottom) return;
-      if (newest) pen.box(at - 3, y - size * em, pen.wide(list[i].trim(), size) + 6, 1.3 * size * em, of.weights);
-      pen.text(list[i].trim(), at, y, { colour: newest ? of.paper : of.ink, size });
-      at += wide;
+      let ends = i + 1; // a word of several tokens stays on one line
+      while (ends < list.length && !/\s$/.test(list[ends - 1])) ends++;
+      if (!i || /\s$/.test(list[i - 1])) if (at + pen.wide(list.slice(i, ends).join("").trim(), size) > x + w) { at = x; y += lineHeight; }
+      placed.push([list[i].trim(), at, y, i === n - 1]);
+      at += pen.wide(list[i], size);
+    }
+    const over = Math.max(0, Math.ceil((y - bottom) / lineHeight)) * lineHeight;
+    for (const [word, left, line, newest] of placed.filter((p) => p[2] - over >= top - 1)) {
+      if (newest) pen.box(left - 3, line - over - size * em, pen.wide(word, size) + 6, 1.3 * size * em, of.weights);
+      pen.text(word, left, line - over, { colour: newest ? of.paper : of.ink, size });
     }
   }
 
@@ -213,12 +218,12 @@ chapter({
     { title: "What would you do?", lasts: 6, says: [[0, "What would you do?"]] },
   ],
   ask: {
-    at: {}, text: "What would you do?", shows: "{=waits n} wait, first word {=run.median_ttft_ms ms}, {=price $} a million tokens",
+    at: {}, text: "What would you do?", best: { where: "waits < 5", least: "price" }, shows: "{if waits = 1: 1 waits; else: {=waits n} wait}, first word {=run.median_ttft_ms ms}, {=price $} a million tokens",
     answers: [
-      { say: "Let 128 in at once", means: "the same GPU, a larger batch", set: { repair: "batch" }, right: true, reply: "{if waits = 0: Nobody waits; elif waits < 5: Hardly anybody waits; else: {=waits n} wait}. Up to {=run.peak_batch n} share each sweep. A token takes {=run.mean_tpot_ms ms}, not {=base.mean_tpot_ms ms}, and {weights: its price falls}: {=before_price $} → {=price $} a million." },
+      { say: "Let 128 in at once", means: "the same GPU, a larger batch", set: { repair: "batch" }, right: true, reply: "{if waits = 0: Nobody waits; elif waits < 5: Hardly anybody waits; else: {=waits n} wait}. Up to {=run.peak_batch n} share each sweep. With the steps that read newcomers' pages, a token takes {=run.mean_tpot_ms ms}, not {=base.mean_tpot_ms ms}, and {weights: its price falls}: {=before_price $} → {=price $} a million." },
       { say: "Buy a second GPU", means: "two machines, 16 each", set: { repair: "second" }, reply: "{if waits < queued / 4: It works: ; else: It helps: }{=waits n} wait after 20 s. But the second machine reads the same weights once more: a million tokens cost {=price $}, with the larger batch {=larger_price $}." },
       { say: "Answer half as long", means: "75 tokens, not 150", set: { repair: "short" }, reply: "Half the words, half the sweeps: {=waits n} wait after 20 s. But each token costs {=price $} a million, with the larger batch {=larger_price $}; and the answers are half as long." },
-      { say: "Buy faster memory", means: "an H200: 4.8 TB/s", set: { repair: "memory" }, reply: "A wider pipe makes a token {=1 - run.mean_tpot_ms / base.mean_tpot_ms %} faster, and {alarm: {=waits n} still wait}. It tempts, since memory set the pace. But the pipe was not what ran out: places in the batch were." },
+      { say: "Buy faster memory", means: "an H200: 4.8 TB/s", set: { repair: "memory" }, reply: "With a wider pipe a token takes {=1 - run.mean_tpot_ms / base.mean_tpot_ms %} less time, and {alarm: {=waits n} still wait}. It tempts, since memory set the pace. But the pipe was not what ran out: places in the batch were." },
     ],
   },
 });

@@ -28,7 +28,7 @@ const paper = (() => {
     const say = s.says ? s.says.map(([, t]) => t).join(" ") : s.kind === "ask" ? c.ask.text : s.kind === "check" ? c.check.text : s.kind === "measured" ? c.measured.text : s.lead;
     const answers = s.kind === "ask" || c.plays && s === c.steps.at(-1) ? `<ul>${c.ask.answers.map((a) => `<li>${plain(a.say)}</li>`).join("")}</ul>` : "";
     const source = s.kind === "measured" ? `<p>Source: ${plain(c.measured.source)}</p>` : "";
-    return `<section><h1>${c.number} ${plain(c.title)}</h1><h2>${plain(s.title)}</h2><div><p class="say">${words(say, l)}</p>${answers}${source}${(s.text ?? []).map((t) => `<p class="more">${words(t, l)}</p>`).join("")}</div>
+    return `<section><h1>${c.number} ${plain(c.title)}</h1><h2>${words(s.title, l)}</h2><div><p class="say">${words(say, l)}</p>${answers}${source}${(s.text ?? []).map((t) => `<p class="more">${words(t, l)}</p>`).join("")}</div>
       <div class="pictures">${pictures.map((p) => `<img src="${p}" alt="${plain(book.said(l)).replaceAll('"', "&quot;")}">`).join("")}</div>
       <div class="board">${(s.board ?? []).map(([line, note]) => `<p class="line"><span>${words(line, l)}</span>${note ? `<small>${words(note, l)}</small>` : ""}</p>`).join("")}</div></section>`;
   }

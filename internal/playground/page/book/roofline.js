@@ -15,7 +15,7 @@ function roofline(canvas, look) {
     pen.path([[box.x, y(v * 1e12)], [box.x + box.w, y(v * 1e12)]], pen.line, 1);
     pen.text(v.toLocaleString("en"), box.x - 7, y(v * 1e12) + 0.35 * em, { size: 1, align: "right" });
   }
-  pen.text("TFLOP/s reached", 4, em, { colour: of.ink, bold: true, size: 1 });
+  pen.text(box.w > 20 * em ? "TFLOP/s reached: each line is ten times the one before" : "TFLOP/s (logarithmic)", 4, em, { colour: of.ink, bold: true, size: 1 });
   pen.text("FLOP for each byte read →", box.x + box.w, box.y + box.h + 2.4 * em, { colour: of.ink, bold: true, size: 1, align: "right" });
   const knee = s.peak / s.bandwidth, from = Math.max(low.x, low.y / s.bandwidth);
   pen.path([[x(from), y(from * s.bandwidth)], [x(knee), y(s.peak)], [box.x + box.w, y(s.peak)]], of.ink, 3.5);
@@ -26,7 +26,7 @@ function roofline(canvas, look) {
   pen.text(sentences.write(knee, "n"), x(knee) - 6, box.y + box.h - 6, { size: 1, align: "right" });
   const q = mark(p), d = mark(s);
   pen.box(x(q.x) - 0.45 * em, y(q.y) - 0.45 * em, 0.9 * em, 0.9 * em, of.prompt);
-  pen.text("a prompt of 512", Math.min(x(q.x) + em, box.x + box.w), y(q.y) + 1.8 * em, { colour: of.prompt, bold: true, size: 1, align: x(q.x) + 9 * em < box.x + box.w ? "left" : "right" });
+  pen.text("a prompt of 512", Math.min(x(q.x) + em, box.x + box.w), y(q.y) + 1.8 * em, { colour: of.prompt, bold: true, size: 1, halo: true, align: x(q.x) + 9 * em < box.x + box.w ? "left" : "right" });
   pen.c.fillStyle = of.weights;
   pen.c.beginPath();
   pen.c.arc(x(d.x), y(d.y), 0.6 * em, 0, 7);

@@ -6,7 +6,7 @@
 //   {b: …}, {weights: …}     emphasis, or the tone of what is spoken of
 // A formula has numbers, 'strings', + - * / < <= > >= = != and or not ( ), names and functions. A name is a handle, a
 // figure of the chapter, or a field of a run ("here.ms"; a field alone is of the run "here"). The functions:
-//   min max abs, binds(memory[, run]), most(kv[, run]) of a step; before(x) is x where a question was asked;
+//   min max abs, tenths(x) is a share rounded to tenths of a percent, binds(memory[, run]), most(kv[, run]) of a step; before(x) is x where a question was asked;
 //   at(handle, value, x) is x with another handle; rises(x, handle) and falls(x, handle) say whether x changes with the
 //   handle's next stop, and grows(x, handle, k) whether it then grows to at least k times. In arithmetic a
 //   condition counts as 1 or 0.
@@ -37,7 +37,8 @@ const sentences = (() => {
     "B/s": (x) => scaled(x, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]),
     FLOP: (x) => scaled(x, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]),
     "FLOP/s": (x) => scaled(x, ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]),
-    "%": (x) => `${rounded(100 * x, 2)} %`,
+    "%": (x) => `${rounded(100 * x, x >= 0.9 && x < 1 ? 3 : 2)} %`, // near all, what is missing counts
+    "%1": (x) => `${(100 * x).toFixed(1)} %`, // shares that are added up
     "×": (x) => `${rounded(x, 2)} times`,
     "/s": (x) => `${rounded(x)}/s`,
     $: (x) => `$${x.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`,
@@ -159,7 +160,7 @@ const sentences = (() => {
   const plain = {
     "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b,
     "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b, "=": (a, b) => a === b, "!=": (a, b) => a !== b,
-    and: (a, b) => a && b, or: (a, b) => a || b, not: (a) => !a, min: Math.min, max: Math.max, abs: Math.abs,
+    and: (a, b) => a && b, or: (a, b) => a || b, not: (a) => !a, min: Math.min, max: Math.max, abs: Math.abs, tenths: (x) => Math.round(1000 * x) / 1000,
   };
   const runOf = (look, tree) => look.get(tree?.name ?? "here") ?? {};
   const tiny = 1e-9;

@@ -22,6 +22,45 @@ window.walk = (() => {
     return found;
   }
 
+  // Each canvas knows what was written on it since it was cleared, and where its grips are.
+  const clear = CanvasRenderingContext2D.prototype.clearRect, { text, note } = Pen.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) { this.canvas.labels = []; clear.apply(this, box); };
+  Pen.prototype.text = function (words, x, y, how = {}) {
+    const { align = "left", size = 0.85 } = how;
+    text.call(this, words, x, y, how);
+    const w = this.c.measureText(words).width, left = x - (align === "right" ? w : align === "center" ? w / 2 : 0);
+    if (w) this.c.canvas.labels.push({ words, x: left, y: y - 0.75 * size * this.em, w, h: 0.9 * size * this.em });
+  };
+  Pen.prototype.note = function (x, y, w, h, what) {
+    note.call(this, x, y, w, h, what);
+    if (what.grip) this.c.canvas.labels.push({ words: `the grip of ${what.grip}`, x, y, w, h });
+  };
+
+  // crossed are the labels of a canvas that are cut off or lie over others.
+  function crossed(canvas) {
+    const found = [], { labels = [], clientWidth: w, clientHeight: h } = canvas ?? {};
+    labels.forEach((a, i) => {
+      if (w && (a.x < -3 || a.x + a.w > w + 3 || a.y < -3 || a.y + a.h > h + 3)) found.push(`${a.words} is cut off`);
+      for (const b of labels.slice(i + 1)) if (Math.min(a.x + a.w, b.x + b.w) - Math.max(a.x, b.x) > 2 && Math.min(a.y + a.h, b.y + b.h) - Math.max(a.y, b.y) > 3) found.push(`${a.words} / ${b.words}`);
+    });
+    return found;
+  }
+
+  // labels are the faults of the pictures as they are, and of the one that a phone shows.
+  function labels() {
+    const l = book.look(), c = book.now.chapter, p = book.pages(c)[book.now.step], scene = (p.scene ?? c.scene)?.(l), phone = document.createElement("div"), canvas = document.createElement("canvas");
+    const draw = p.figure ?? p.draw ?? c.draw ?? (scene && ((to) => machine(to, { at: 0.5, number: 0, still: true, ...scene })));
+    const found = [el("machine"), !p.figure || el("drawn")].flatMap(crossed);
+    phone.className = "apart";
+    phone.style.cssText = "position: fixed; left: -9999px; width: 362px; height: 315px; --size: 15px";
+    phone.append(canvas);
+    el("book").append(phone);
+    draw?.(canvas, l);
+    found.push(...crossed(canvas).map((words) => `on a phone ${words}`));
+    phone.remove();
+    return found;
+  }
+
   // shown is all that the page says and draws at this state.
   const shown = async (where) => ({
     Where: where, Words: el("book").innerText, Before: book.look().before.h, Handles: { ...book.now.h },
@@ -30,6 +69,7 @@ window.walk = (() => {
     Scene: book.seen?.scene, Lit: book.seen?.lit,
     Marks: el("drawn") && !el("drawn").closest("[hidden]") && book.figured?.knee ? book.figured : undefined,
     Coins: el("drawn") && !el("drawn").closest("[hidden]") ? book.figured?.coins?.map((c) => [c.id, c.held]) : undefined,
+    Labels: book.now.chapter.plays ? [] : labels(),
     Frames: await framesOf(), Own: !!book.pages(book.now.chapter)[book.now.step].scene,
   });
 

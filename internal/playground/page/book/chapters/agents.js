@@ -71,7 +71,7 @@
       { title: "Many conversations", set: { turns: 6, rate: 1, keep: "on" }, draw: foundBars("off", "on"),
         lead: "Conversations of {turns}, of which {rate} begin. {if turns = 1: There is nothing to find.; else: A cache finds {=onshare % kv} of their prompts.}",
         text: ["First tokens come after {=onfirst ms} with a cache, and after {=offfirst ms} without. {if onfirst < 0.95 * offfirst: It also spares those who are being answered: fewer prompt tokens stand in their steps.; else: With so little to find, that is nearly the same.}",
-          "Between two turns, three seconds pass on average in which the reader reads or the tool works. The text lies in memory meanwhile."],
+          "{if at(keep, 'on', run.total_input_tokens) > 1.005 * at(keep, 'off', run.total_input_tokens): Answers that come sooner are also followed sooner, so a little more is asked in the minute: the bars differ in length.; else: } Between two turns, three seconds pass on average in which the reader reads or the tool works. The text lies in memory meanwhile."],
         board: [["{=onfirst ms big} and {=offfirst ms}", "to the first token, with and without"]] },
       { title: "When others overwrite it", set: { turns: 6, rate: 1, keep: "small" },
         lead: "Give the same server room for 16,000 tokens only: for {turns} and {rate}, a cache finds {=smallshare % kv} of prompts.",
@@ -81,7 +81,7 @@
     ],
     ask: {
       at: { turns: 6, rate: 1, keep: "small" },
-      text: "Conversations of six turns, one begins each second, and there is room for 16,000 tokens: {=share %} of prompts are found. What finds the most?",
+      text: "Conversations of six turns, one begins each second, and there is room for 16,000 tokens: {=share %} of prompts are found. What finds the most?", best: { most: "share" },
       shows: "{=share %} found, first token after {=first ms}",
       answers: [
         { say: "4 GiB of host memory", set: { keep: "some" }, reply: "{=share %}. It tempts, since it holds twice what the GPU's room does. But it holds the texts of a few conversations only, and the oldest text is just the one whose turn comes next." },

@@ -3,40 +3,43 @@
 (() => {
   const measures = [["median_itl_ms", "half of the gaps, up to"], ["p95_itl_ms", "19 of 20, up to"], ["p99_itl_ms", "99 of 100, up to"]];
 
-  // gaps draws how long a reader waits between words, with both servers doing both and with each doing one.
+  // gaps marks how long a reader waits between words, with both servers doing both and with each doing one. The axis is
+  // logarithmic, so it has marks in place of bars: a bar's length would say nothing.
   function gaps(canvas, look) {
     const pen = machine.pad(canvas), { of, em } = pen;
-    const rows = [["both do both", "here", "prompt"], ["one each", "apart", "weights"]].map(([name, run, tone]) => ({ name, tone, values: [...measures, ["mean_ttft_ms", ""]].map(([key]) => look.value(`${run}.${key}`)) }));
+    const rows = [["both do both", "here"], ["one each", "apart"]].map(([name, run]) => ({ name, values: [...measures, ["mean_ttft_ms", ""]].map(([key]) => look.value(`${run}.${key}`)) }));
     const all = rows.flatMap((r) => r.values);
     if (all.some((v) => !(v > 0))) return undefined;
     const low = Math.floor(Math.log10(Math.min(...all))), high = Math.ceil(Math.log10(Math.max(...all)));
     const box = { x: 0, y: 2 * em, w: pen.width - 11 * em, h: pen.height - 4.4 * em };
     const x = (ms) => box.x + (Math.log10(ms) - low) / (high - low) * box.w;
-    pen.text("How long a reader waits for the next word", 0, em, { colour: of.ink, bold: true, size: 1 });
+    pen.text(box.w > 20 * em ? "How long a reader waits for the next word: each line is ten times the one before" : "Waits for a word; each line is 10 times the last", 0, em, { colour: of.ink, bold: true, size: box.w > 20 * em ? 1 : 0.85 });
     for (let k = low; k <= high; k++) {
       pen.path([[x(10 ** k), box.y], [x(10 ** k), box.y + box.h]], of.line, 1);
       if (k === low || k === high || box.w > 20 * em || (high - k) % 2 === 0 && k > low + 1) pen.text(sentences.write(10 ** k, "ms"), x(10 ** k), box.y + box.h + 1.4 * em, { size: 1, align: k === low ? "left" : "center" });
     }
-    const names = [...measures.map(([, name]) => name), "and for the first word, on average"], each = box.h / names.length, high2 = Math.min(1.5 * em, each / 3.4);
+    const names = [...measures.map(([, name]) => name), "and for the first word, on average"], each = box.h / names.length, high2 = Math.min(1.6 * em, each / 3.4);
     names.forEach((name, i) => {
       const y = box.y + i * each;
       pen.text(`${name}:`, 0, y + 1.1 * em, { colour: of.ink, bold: i === 2, size: 1, halo: true });
       rows.forEach((r, j) => {
-        const top = y + 1.5 * em + j * (high2 + 0.2 * em), w = Math.max(2, x(r.values[i]) - box.x);
-        pen.box(box.x, top, w, high2, of[r.tone]);
-        pen.text(`${sentences.write(r.values[i], "ms")}, ${r.name}`, w + 0.4 * em, top + high2 / 2 + 0.35 * em, { colour: of.ink, size: 1, halo: true });
+        const middle = y + 1.5 * em + (j + 0.5) * high2, at = x(r.values[i]);
+        pen.path([[box.x, middle], [box.x + box.w, middle]], of.line, 1);
+        if (j) pen.box(at - 0.4 * em, middle - 0.4 * em, 0.8 * em, 0.8 * em, of.weights);
+        else { pen.c.fillStyle = of.prompt; pen.c.beginPath(); pen.c.arc(at, middle, 0.45 * em, 0, 7); pen.c.fill(); }
+        pen.text(`${sentences.write(r.values[i], "ms")}, ${r.name}`, at + 0.8 * em, middle + 0.35 * em, { colour: of.ink, size: 1, halo: true });
       });
     });
     return { rows };
   }
 
   chapter({
-    id: "apart", number: 12, title: "Prompts here, words there?", ideas: "prefill and decode on servers of their own", short: "Apart", draw: gaps, picture: "Bars: how long a reader waits between words, with two servers that do both, and with one for prompts and one for words",
+    id: "apart", number: 12, title: "Prompts here, words there?", ideas: "prefill and decode on servers of their own", short: "Apart", draw: gaps, picture: "Marks on a logarithmic axis: how long a reader waits between words, with two servers that do both, and with one for prompts and one for words",
     question: "A prompt holds up everybody who is reading. So give prompts a GPU of their own?",
     handles: {
       prompt: { label: "Prompt", stops: [500, 2000, 8000], at: 8000, tone: "prompt", show: (n) => `${n.toLocaleString("en")} tokens` },
       answer: { label: "Answer", stops: [50, 200, 1000], at: 200, tone: "kv", show: (n) => `${n.toLocaleString("en")} tokens` },
-      rate: { label: "Requests a second", stops: [1, 2, 3, 4], at: 3, show: (r) => `${r} a second` },
+      rate: { label: "Requests a second", stops: [1, 2, 3, 3.6, 4], at: 3, show: (r) => `${r} a second` },
     },
     runs(h) {
       const load = [`workload.prompt=${h.prompt}`, `workload.output=${h.answer}`, `workload.rate=${h.rate}/s`, "workload.duration=60s"];
@@ -65,15 +68,15 @@
         text: ["{if slower > 1.02: The GPU for words has twice the readers now, and a token takes {=slower - 1 %} longer; the one for prompts computes little.; elif slower < 0.98: Together, prompts took more time from the readers than the second GPU gave them. Apart, a token takes {=1 - slower %} less time.; else: Both come to about the same here.}",
           "How many of each kind depends on how long prompts and answers are, and both change by the hour. A fleet of many servers can be divided in the right share, one of two cannot."],
         board: [["{=mean_tpot_ms ms} → {=apart.mean_tpot_ms ms big}", "a token, on average"]] },
-      { title: "This picture is too good", set: { prompt: 8000, answer: 200, rate: 4 },
-        lead: "The simulator says {=apart.p99_itl_ms ms} for one gap in a hundred. {b: What was measured says otherwise.}",
-        text: ["Two H100 with llm-d of May 2025, prompts of 8,000 and 3.6 requests a second: 216 ms apart, and 217 ms together. A token took 17.9 ms apart and 16.3 ms together: {b: apart was slower}, and no more even.",
+      { title: "This picture is too good", set: { prompt: 8000, answer: 200, rate: 3.6 },
+        lead: "At {rate}, the simulator says {=apart.p99_itl_ms ms} for one gap in a hundred. {b: What was measured says otherwise.}",
+        text: ["Two H100 with llm-d of May 2025, prompts of 8,000, answers of 200 and 3.6 requests a second, as this step begins with: 216 ms apart, and 217 ms together. A token took 17.9 ms apart and 16.3 ms together: {b: apart was slower}, and no more even.",
           "That server decoded without CUDA graphs, with an early connector; gaps as long as a prompt say that words stood still while keys and values came. The simulator does not know that: it shows what the idea can bring, not what that program brought. Before you divide a fleet, measure yours."],
         board: [["217 ms together, 216 ms apart", "one gap in a hundred, measured"]] },
     ],
     ask: {
       at: { prompt: 2000, answer: 1000, rate: 4 },
-      text: "Prompts of 2,000 tokens, answers of 1,000, 4 a second, two GPUs. Together a token takes {=mean_tpot_ms ms}, apart {=apart.mean_tpot_ms ms}. With which load does apart bring most?",
+      text: "Prompts of 2,000 tokens, answers of 1,000, 4 a second, two GPUs. Together a token takes {=mean_tpot_ms ms}, apart {=apart.mean_tpot_ms ms}. With which load does apart make a token faster by most?", best: { most: "mean_tpot_ms / apart.mean_tpot_ms" },
       shows: "one gap in a hundred: {=p99_itl_ms ms} together, {=apart.p99_itl_ms ms} apart; a token: {=mean_tpot_ms ms} and {=apart.mean_tpot_ms ms}",
       answers: [
         { say: "Long prompts, short answers", set: { prompt: 8000, answer: 200 }, right: true, reply: "Right: the gaps shrink from {=p99_itl_ms ms} to {=apart.p99_itl_ms ms}, and a token from {=mean_tpot_ms ms} to {=apart.mean_tpot_ms ms}. Prompts are most of the work, so a GPU of their own is busy." },

@@ -1,7 +1,7 @@
 // Smaller numbers, and experts: two ways of reading less of a model for each token.
 "use strict";
 chapter({
-  id: "bits", number: 11, title: "Smaller numbers? Experts?", ideas: "quantised weights, mixtures of experts", short: "Bits and experts",
+  id: "bits", number: 11, title: "Smaller numbers? Experts?", ideas: "quantised weights, mixtures of experts", short: "Bits",
   question: "Decoding waits for bytes. So either each weight takes fewer of them, or fewer weights are read.",
   handles: {
     bits: { label: "Bits of a weight", stops: ["bf16", "fp8", "int4"], at: "fp8", tone: "weights", show: (b) => ({ bf16: "16 bits", fp8: "8 bits", int4: "4 bits" })[b] },
@@ -43,7 +43,7 @@ chapter({
   ],
   ask: {
     at: { model: "qwen3-32b", bits: "bf16", readers: 1 },
-    text: "One person waits {=ms ms} for each token of Qwen3 32B in 16 bits. What makes the token come soonest?",
+    text: "One person waits {=ms ms} for each token of Qwen3 32B in 16 bits. What makes the token come soonest?", best: { least: "ms" },
     shows: "{=ms ms} a token, {=memory.weights B} stored",
     answers: [
       { say: "8 bits", set: { bits: "fp8" }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast. It tempts as the careful choice, and half of the bytes are gone; but {=others ms} of kernels and other work remain." },

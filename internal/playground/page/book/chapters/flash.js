@@ -76,7 +76,7 @@
     ],
     ask: {
       at: { length: 6000, kernel: "naive", gpu: "h20" },
-      text: "An H20 takes {=ms ms} for a prompt of 6,000 tokens with scores in memory. Which change saves the most time?",
+      text: "An H20 takes {=ms ms} for a prompt of 6,000 tokens with scores in memory. Which change saves the most time?", best: { least: "ms" },
       shows: "{=ms ms}, {=bytes.scores B} of scores",
       answers: [
         { say: "FlashAttention on the H20", set: { kernel: "flash" }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast. It tempts, since {=before(bytes.scores) B} of bytes vanish. But the H20 waits for arithmetic more than for memory, and {=parts.arithmetic ms} of sums remain." },

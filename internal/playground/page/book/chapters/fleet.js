@@ -94,7 +94,7 @@
     ],
     ask: {
       at: { rate: 60, gpu: "a100-80gb-sxm", replicas: 4, minute: 1 },
-      text: "Four A100 for {=hour $} an hour keep the promise to {=slo_attainment.all %} at 60 requests a second: too few. What is the cheapest repair?",
+      text: "Four A100 for {=hour $} an hour keep the promise to {=slo_attainment.all %} at 60 requests a second: too few. What is the cheapest repair?", best: { where: "slo_met", least: "hour" },
       shows: "{=slo_attainment.all %} within the limits, {=hour $} an hour",
       answers: [
         { say: "A fifth A100", set: { replicas: 5 }, reply: "{=slo_attainment.all %}: {if slo_met: it works; else: still too few}, for {=hour $} an hour. It tempts, since what is there can stay. But {=hour - before(hour) $} an hour more is paid for a machine that is mostly spare." },

@@ -56,7 +56,7 @@
     ],
     ask: {
       at: { way: "recompute", room: 7000, rate: 10 },
-      text: "There is room for 7,000 tokens, and 10 requests come a second. {=lost n} times a minute a request loses its place, and first tokens come after {=first ms}. What brings first tokens soonest?",
+      text: "There is room for 7,000 tokens, and 10 requests come a second. {=lost n} times a minute a request loses its place, and first tokens come after {=first ms}. What brings first tokens soonest?", best: { least: "first" },
       shows: "first token after {=first ms}, places lost: {=lost n}, {=speed n} tokens/s",
       answers: [
         { say: "Swap to the host's memory", set: { way: "swap" }, reply: "{=first ms}, from {=before(first) ms}. It tempts, since nothing is computed twice. But those who give way still wait until there is room, and so does the queue." },

@@ -5,7 +5,8 @@
   const coinWords = [["the", 0.4, 0.25], ["a", 0.25, 0.4], ["cat", 0.15, 0.1], ["dog", 0.1, 0.05], ["runs", 0.06, 0.15], ["sleeps", 0.04, 0.05]];
   const of = (k) => coinWords.map((w) => `${w[k]} * (word = '${w[0]}')`).join(" + ");
 
-  // coinBars draws for each word what is kept, what is dropped, and what is drawn in place of dropped words.
+  // coinBars draws for each word a bar as long as the small model's chance, with what is kept and dropped of it, and one as long
+  // as the large model's, with what is drawn in place of dropped words.
   function coinBars(canvas, look) {
     const pen = machine.pad(canvas), { of: colour, em } = pen, size = pen.width < 27 * em ? 0.85 : 1.1, left = pen.wide("sleeps", size) + em;
     const parts = { kept: "guessed and kept", dropped: "guessed and dropped", anew: "drawn in place of dropped ones" };
@@ -21,15 +22,18 @@
       pen.text(name, at + 1.3 * em, top, { size, colour: colour.ink });
       at += pen.wide(name, size) + 2.8 * em;
     }
-    const each = (pen.height - top - em) / coinWords.length, room = (pen.width - left - 4 * em) / 0.4;
+    const each = (pen.height - top - em) / coinWords.length, room = (pen.width - left - pen.wide("40 % guessed", size, true) - em) / 0.4;
     return { words: coinWords.map(([word, p, q], i) => {
-      const y = top + 0.8 * em + i * each, h = each * 0.62, on = word === look.h.word, both = Math.min(p, q);
-      pen.text(word, 0, y + h / 2 + 0.35 * em, { size, bold: on, colour: on ? colour.ink : colour.soft });
-      paint("kept", left, y, both * room, h);
-      paint(q > p ? "dropped" : "anew", left + both * room, y, Math.abs(p - q) * room, h);
-      pen.text(sentences.write(p, "%"), left + Math.max(p, q) * room + 0.5 * em, y + h / 2 + 0.35 * em, { size, bold: on, colour: on ? colour.ink : colour.soft });
-      if (on) pen.frame(left - 2, y - 2, Math.max(p, q) * room + 4, h + 4, colour.ink, 2);
-      return { word, both };
+      const y = top + 0.8 * em + i * each, h = each * 0.36, on = word === look.h.word, both = Math.min(p, q), colours = on ? colour.ink : colour.soft;
+      pen.text(word, 0, y + h + 0.35 * em, { size, bold: on, colour: colours });
+      return { word, both, bars: [["dropped", q, "guessed"], ["anew", p, "written"]].map(([kind, chance, says], k) => {
+        const from = y + k * (h + 2);
+        paint("kept", left, from, both * room, h);
+        paint(kind, left + both * room, from, (chance - both) * room, h);
+        if (on) pen.frame(left - 1, from, chance * room + 2, h, colour.ink, 2);
+        pen.text(`${sentences.write(chance, "%")} ${says}`, left + chance * room + 0.5 * em, from + h / 2 + 0.35 * em, { size, bold: on, colour: colours });
+        return chance * room;
+      }) };
     }) };
   }
 
@@ -102,7 +106,7 @@
         notes: "Ask: why can checking be done together when writing cannot? The tokens to check are known." },
       { title: "How many tokens a step gives", set: { ahead: 4, chance: 0.7, readers: 1 }, figure: coins, figured: "Which guesses held in the first steps of a run of this server",
         lead: "Each guess holds with a chance of {chance}, if those before it hold. So a step gives {=given x} tokens on average.",
-        text: ["The large model's own token always comes. A second comes if one guess holds, a third if two hold, and so on: 1 + a + a² + … up to one term for each guess, which sums to (1 − aᵏ⁺¹) / (1 − a) for k guesses.",
+        text: ["The large model's own token always comes. A second comes if one guess holds, a third if two hold, and so on. With a for the chance, that is 1 + a + a² + … up to one term for each guess, which sums to (1 − aᵏ⁺¹) / (1 − a) for k guesses.",
           "However many are guessed, it stays below 1 / (1 − a), which is {=1 / (1 - chance) x} here. With {ahead}, it is {=given * (1 - chance) %} of that. Each column of the figure is a step of one answer, as a run of this server with one request a second draws its coins."],
         board: [["{over: 1 − {=chance x} to the power of {=ahead + 1 n} | 1 − {=chance x}} = {=given x big}", "tokens a step"]] },
       { title: "The coin", set: { word: "a" }, draw: coinBars,
@@ -114,28 +118,28 @@
       { title: "What a step costs", set: { ahead: 4, chance: 0.7, readers: 1 },
         lead: "With {ahead} of {drafter}, a step takes {=ms ms} where {=plain.ms ms} gave one token.",
         text: ["So a token takes {=each ms}, {if gain > 1.005: and comes {=gain ×} as fast; elif gain > 0.995: about as long as without guesses; else: longer than the {=plain.ms ms} without guesses}.",
-          "The weights of the large model are read once for the whole step, however many guesses it checks. Those of the small model are read once for each guess."],
+          "The weights of the large model are read once for the whole step, however many guesses it checks. Those of the small model are read once for each guess. The picture is of one of the four GPUs, which each hold a quarter of the large model."],
         board: [["{over: {=ms ms} | {=given x}} = {=each ms big}", "a token; without guesses {=plain.ms ms}"]] },
-      { title: "When guesses are poor", set: { ahead: 8, chance: 0.3, readers: 1 },
+      { title: "{if gain > 1: Guesses that hold pay; else: When guesses are poor}", set: { ahead: 8, chance: 0.3, readers: 1 },
         lead: "With a chance of {chance}, {ahead} give {=given x} tokens a step. The step costs about the same as with good ones: {=ms ms}.",
         text: ["A token takes {=each ms}; without guesses it takes {=plain.ms ms}. {if each < plain.ms: Guessing still pays here.; else: Guessing does not pay here.}",
           "{if falls(each, ahead): A further guess would still make a token cheaper; else: A further guess makes a token no cheaper}: it counts only if all before it hold."],
         board: [["{=given x} / {=dearer x} = {=gain x big}", "tokens gained over time paid"]] },
-      { title: "When the server is busy", set: { ahead: 4, chance: 0.7, readers: 256 },
+      { title: "{if gain > 1: While the server has time; else: When the server is busy}", set: { ahead: 4, chance: 0.7, readers: 256 },
         lead: "For {readers}, a step with {ahead} computes {=sums FLOP arithmetic} on each of the four GPUs; without, {=plainsums FLOP}.",
-        text: ["Such a step waits {=parts.arithmetic ms arithmetic} for arithmetic, without guesses {=plain.parts.arithmetic ms}. It waits {=parts.activations ms} for the numbers that one layer hands to the next, without {=plain.parts.activations ms}. And drafting takes {=parts.rest ms prompt}. Tokens that are dropped were computed as well.",
+        text: ["All figures here are of one of the four, which work side by side. Sums go on for {=parts.arithmetic ms arithmetic} of such a step after the weights that they need have come; without guesses, for {=plain.parts.arithmetic ms}. Moving the numbers that one layer hands to the next takes {=parts.activations ms}, without {=plain.parts.activations ms}. And drafting takes {=parts.rest ms prompt}. Tokens that are dropped were computed as well.",
           "A token takes {=each ms} with guesses and {=plain.ms ms} without. {if each < plain.ms: Here they still pay.; else: Here they make everyone slower.}"],
         board: [["{over: {=plain.ms ms} | {=each ms}} = {=gain x big}", "times as fast with guesses"]] },
     ],
     ask: {
       at: { ahead: 4, chance: 0.7, readers: 1, drafter: "llama-3.2-1b" },
-      text: "Four guesses of Llama 3.2 1B, of which 70 % hold, make a token take {=each ms} for one reader, where it takes {=plain.ms ms} without. Which of these makes guessing a loss?",
+      text: "Four guesses of Llama 3.2 1B, of which 70 % hold, make a token take {=each ms} for one reader, where it takes {=plain.ms ms} without. Which of these makes guessing a loss?", best: { where: "gain < 1", most: "1" },
       shows: "{=each ms} a token, without guesses {=plain.ms ms}",
       answers: [
         { say: "Only 30 % hold", set: { chance: 0.3 }, reply: "{=each ms} a token, {=gain ×} as fast as without guesses. It tempts: a step gives {=given x} tokens only. But checking adds {=ms - plain.ms - parts.rest ms} only to a step of one reader, since the weights are read anyhow; the rest is drafting." },
         { say: "A drafter of 8B", set: { drafter: "llama-3.1-8b" }, reply: "{=each ms} a token, {=gain ×} as fast as without. It tempts, since its weights are read for each guess and a step takes {=ms ms}. That is dearer than with the 1B model, and still no loss, if it guesses no better." },
         { say: "64 readers", set: { readers: 64 }, reply: "{=each ms} a token, and {=plain.ms ms} without: {=gain ×} as fast. It tempts, and points the right way: the gain was {=before(gain) ×} for one reader." },
-        { say: "256 readers", set: { readers: 256 }, right: true, reply: "Right: {=each ms} a token, and {=plain.ms ms} without. Five tokens for each of 256 readers make a step wait {=parts.arithmetic ms arithmetic} for arithmetic, where it was {=plain.parts.arithmetic ms}, and drafting takes {=parts.rest ms}." },
+        { say: "256 readers", set: { readers: 256 }, right: true, reply: "Right: {=each ms} a token, and {=plain.ms ms} without. Five tokens for each of 256 readers need {=parts.arithmetic ms arithmetic} of sums beyond the reading, where it was {=plain.parts.arithmetic ms}, and drafting takes {=parts.rest ms}." },
       ],
     },
     check: {

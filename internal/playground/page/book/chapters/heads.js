@@ -1,5 +1,29 @@
 // Fewer heads: what multi-head, grouped, multi-query and latent attention store for a token.
 "use strict";
+// headsOf draws one layer of a model: its query heads, and below them the keys and values that they share and that are kept.
+function headsOf(canvas, look) {
+  const pen = machine.pad(canvas), { of, em, c } = pen, numbers = look.value("each / layers / 2"), latent = look.h.model === "deepseek-v2-lite";
+  if (!(numbers > 0)) return undefined;
+  const queries = latent ? 16 : 32, kept = latent ? 1 : numbers / 2 / 128, narrow = pen.width < 27 * em, size = narrow ? 0.8 : 1, wide = pen.width / queries, high = Math.min(wide * 0.8, 2.2 * em);
+  const top = 1.8 * em, low = pen.height - 2 * em - high, group = pen.width / kept;
+  pen.text(narrow ? `A layer: ${queries} query heads, not kept` : `One layer of ${look.show("model")}: ${queries} query heads, used at once and thrown away`, 0, em, { colour: of.ink, bold: true, size });
+  for (let i = 0; i < queries; i++) {
+    const x = (i + 0.5) * wide, k = Math.floor(i * kept / queries), to = latent ? pen.width * 0.25 + x * 0.5 : k * group + group * 0.5;
+    pen.path([[x, top + high], [to, low]], of.soft, 1);
+    pen.box(x - high * 0.4, top, high * 0.8, high, of.weights);
+  }
+  for (let k = 0; k < kept; k++) {
+    const w = latent ? pen.width * 0.5 : Math.min(group * 0.8, 3 * em), x = (k + 0.5) * group - w / 2;
+    machine.hatched(pen, x, low, w, high, of.kvfill);
+    c.setLineDash([]);
+    if (!latent) pen.path([[x + w / 2, low], [x + w / 2, low + high]], of.paper, 2);
+  }
+  const each = latent ? `one vector of ${numbers} numbers` : narrow ? `${kept} keys and values` : `${kept} keys and ${kept} values of 128 numbers`;
+  pen.text(`Kept: ${each}, ${sentences.write(numbers * 2, "B")} a token${narrow ? "" : " in this layer"}`, 0, pen.height - 0.6 * em, { colour: of.kv, bold: true, size });
+  return { heads: { queries, kept, numbers } };
+}
+const headsShown = { figure: headsOf, figured: "One layer: its query heads, and the keys and values that they share" };
+
 chapter({
   id: "heads", number: 7, title: "Fewer heads?", ideas: "MHA, GQA, MQA, latent attention", short: "Heads",
   question: "Each model here stores keys and values in another way. Drag the model, the readers and the context.",
@@ -16,16 +40,16 @@ chapter({
   },
   scene: (look) => ledger.scene(look.get("here"), { readers: look.h.readers }),
   steps: [
-    { title: "Every head keeps its own", set: { model: "llama-2-7b", readers: 32, context: 2048 },
+    { title: "Every head keeps its own", ...headsShown, set: { model: "llama-2-7b", readers: 32, context: 2048 },
       lead: "{model} stores {=each B kv} of keys and values for each token, in {=layers n} layers.",
       text: ["Llama 2 7B has 32 heads in each of 32 layers. Each head keeps a key and a value of 128 numbers, two bytes each: that is multi-head attention.",
         "{readers} with {context} of context keep {=stored B kv}. {if fits: It fits.; else: There is room for {=memory.kv_capacity B} only, so these readers cannot run together.}"],
       board: [["2 × 32 × 32 × 128 × 2 bytes = {=2 * 32 * 32 * 128 * 2 B big}", "a token of Llama 2 7B"]] },
-    { title: "Heads that share", set: { model: "llama-3.1-8b", readers: 32, context: 2048 },
+    { title: "Heads that share", ...headsShown, set: { model: "llama-3.1-8b", readers: 32, context: 2048 },
       lead: "In Llama 3.1 8B four query heads share one key and one value: {=grouped B kv} a token.",
       text: ["Queries are used at once and thrown away, only keys and values are kept. So it is these of which there are fewer: 8 in place of 32, and a token takes {=grouped / full %} of what it took. This is grouped-query attention. With one for all heads it would be multi-query attention, and {=grouped / 8 B} a token."],
       board: [["2 × 32 × 8 × 128 × 2 bytes = {=2 * 32 * 8 * 128 * 2 B big}", "a token of Llama 3.1 8B"]] },
-    { title: "Keep a summary instead", set: { model: "deepseek-v2-lite", readers: 32, context: 2048 },
+    { title: "Keep a summary instead", ...headsShown, set: { model: "deepseek-v2-lite", readers: 32, context: 2048 },
       lead: "DeepSeek-V2-Lite keeps one short vector for all heads: {=latent B kv} a token.",
       text: ["Keys and values are computed from it when they are needed. It has 512 numbers, and 64 more that say where the token stands, in each of 27 layers: multi-head latent attention."],
       board: [["27 × (512 + 64) × 2 bytes = {=27 * 576 * 2 B big}", "a token of DeepSeek-V2-Lite"]] },
@@ -37,7 +61,7 @@ chapter({
   ],
   ask: {
     at: { model: "llama-2-7b", readers: 64, context: 2048 },
-    text: "64 readers of 2,048 tokens want to be served by Llama 2 7B. Their keys and values are {=stored B kv}, and there is room for {=memory.kv_capacity B}. What lets all 64 run at once, with 2,048 tokens each, in the least memory?",
+    text: "64 readers of 2,048 tokens want to be served by Llama 2 7B. Their keys and values are {=stored B kv}, and there is room for {=memory.kv_capacity B}. What lets all 64 run at once, with 2,048 tokens each, in the least memory?", best: { where: "fits and readers = 64 and context = 2048", least: "memory.weights + stored" },
     shows: "{if fits: fits: {=stored B} of caches, {=ms ms} a step; else: does not fit: {=stored B} of caches}",
     answers: [
       { say: "Llama 3.1 8B, with 8 key heads", set: { model: "llama-3.1-8b" }, right: true, reply: "Right: {=stored B kv} in place of {=before(stored) B kv}, though the model itself is larger: {=memory.weights + stored B} with its weights. All {=readers n} are in one step of {=ms ms}." },

@@ -37,7 +37,7 @@
         text: ["This became possible when engines began to decide anew before each step, not before each batch: Orca called it iteration-level scheduling. The static batch takes {=staticfirst ms} for the same requests.",
           "With {rate}, the server writes {=joinedspeed n weights} tokens a second. With a static batch it writes {=staticspeed n}{if joinedspeed > 1.1 * staticspeed: , since a part of its places stands idle; else: }."],
         board: [["{over: {=joinedspeed n weights} | {=staticspeed n}} = {=joinedspeed / staticspeed x big}", "times as many tokens a second"]] },
-      { title: "A long prompt holds up the rest", set: { way: "orca", limit: 8, rate: 4, prompt: 3000 },
+      { title: "{if joinedgap > 2 * at(prompt, 100, joinedgap): A long prompt holds up the rest; else: A short prompt hardly disturbs}", set: { way: "orca", limit: 8, rate: 4, prompt: 3000 },
         lead: "With prompts of {prompt} in continuous batching, 99 of 100 gaps between two tokens are below {=joinedgap ms alarm}.",
         text: ["Who joins brings a whole prompt into the step, and all who are being answered wait until it is read. {if joinedgap > 2 * at(prompt, 100, joinedgap): With prompts of 100 tokens, gaps are below {=at(prompt, 100, joinedgap) ms}.; else: So short prompts hardly disturb anybody.}",
           "Some engines read prompts in steps of their own, before answers go on. Then first tokens come after {=ahead ms} in place of {=joined ms}, and gaps are below {=aheadgap ms}. {if aheadgap > 1.02 * joinedgap: Those who are being answered wait even longer.; elif aheadgap < 0.98 * joinedgap: That makes gaps shorter here.; else: That changes gaps little.}"],
@@ -55,7 +55,7 @@
     ],
     ask: {
       at: { way: "orca", limit: 8, rate: 4, prompt: 3000, chunk: 512 },
-      text: "Prompts of 3,000 tokens, and continuous batching with 8 places. Readers complain that answers stutter: one gap in a hundred is longer than {=gap ms}. What makes the gaps shortest?",
+      text: "Prompts of 3,000 tokens, and continuous batching with 8 places. Readers complain that answers stutter: one gap in a hundred is longer than {=gap ms}. What makes the gaps shortest, and nobody wait longer for the first token?", best: { where: "first <= before(first)", least: "gap" },
       shows: "{if way = 'static': whole answers after {=first ms}; else: gaps below {=gap ms}, first token after {=first ms}}",
       answers: [
         { say: "A static batch", set: { way: "static" }, reply: "No gaps at all, which tempts: answers come whole. But they come after {=first ms} on average, where the first token came after {=before(first) ms}." },

@@ -47,7 +47,7 @@
     runs(h) {
       const kept = h.way === "paged" ? ["memory.policy=paged", `memory.block-size=${h.block}`] : ["memory.policy=contiguous", `memory.reserve=${h.way}`];
       return { here: ledger.result(["model=opt-13b", "hardware=a100-40gb-sxm", "engine=vllm-2023", "memory.tokens=15728", "batching=orca", "batching.max-batch=256",
-        "memory.utilization=1", ...kept, "workload.rate=20/s", "workload.duration=20s", "workload.prompt.mean=175", "workload.prompt.cv=1.3", "workload.prompt.min=4", "workload.prompt.max=1024",
+        "memory.utilization=1", ...kept, "workload.rate=20/s", "workload.duration=60s", "workload.prompt.mean=175", "workload.prompt.cv=1.3", "workload.prompt.min=4", "workload.prompt.max=1024",
         "workload.output.distribution=gamma", "workload.output.mean=344", "workload.output.cv=0.85", "workload.output.min=4", "workload.output.max=1900"]) };
     },
     figures: { tokens: "kv_tokens_share", reserved: "kv_reserved_share", rounded: "kv_internal_share", between: "kv_external_share", batch: "mean_decode_batch",
@@ -57,7 +57,7 @@
       { title: "A request needs a place", set: { way: "max", block: 16 },
         lead: "Keys and values need a place before they are written. This server keeps {way} for a request, and {=tokens % kv} of its memory holds tokens.",
         text: ["Drag what it keeps, and watch the parts of the bars: room for tokens that are still to come, room that no token ever uses, and room that is nobody's."],
-        board: [["{=tokens % kv} + {=reserved %} + {=rounded %} + {=between %}", "tokens, to come, never used, nobody's"]] },
+        board: [["{=tokens %1 kv} + {=reserved %1} + {=rounded %1} + {=1 - tenths(tokens) - tenths(reserved) - tenths(rounded) %1}", "tokens, to come, never used, nobody's"]] },
       { title: "Room for the longest", set: { way: "max", block: 16 },
         lead: "If one run of memory is kept for the longest context, 2,048 tokens, {=longest % kv} holds tokens.",
         text: ["Most answers end long before. {=at(way, 'max', rounded) %} of the memory is kept for tokens that never come, and the server decodes {=at(way, 'max', batch) x} requests at once."],
@@ -72,7 +72,7 @@
     ],
     ask: {
       at: { way: "max", block: 16 },
-      text: "The longest context is kept for each request, and {=tokens %} of the memory holds tokens. What brings it closest to all of it?",
+      text: "The longest context is kept for each request, and {=tokens %} of the memory holds tokens. What brings it closest to all of it?", best: { most: "tokens" },
       shows: "{=tokens %} holds tokens, {=batch x} decode at once",
       answers: [
         { say: "Round up to a power of two", set: { way: "pow2" }, reply: "{=tokens %}. It tempts, since a short answer keeps less. But {=reserved + rounded %} of the memory is still kept and empty." },
@@ -87,9 +87,9 @@
       formula: "7 * 16 - 100", unit: "n", says: "tokens", within: 0.001, right: "Right: 7 blocks have room for 112 tokens.", wrong: "It needs 7 blocks: 6 hold only 96 tokens.",
       near: [["100 - 6 * 16", "Those are the tokens in the last block; the question is for the empty ones."], ["2048 - 100", "That would be empty with the longest context kept."]],
     },
-    measured: { text: "The paper measured 20.4 % of the memory with tokens where the longest context is kept, 26.8 % with a power of two, 38.2 % with the true length and 96.3 % with blocks. Twenty seconds of 20 requests a second, simulated until the last is answered: {=longest %}, {=powers %}, {=known %} and {=at(block, 16, blocks) %}.",
+    measured: { text: "The paper measured 20.4 % of the memory with tokens where the longest context is kept, 26.8 % with a power of two, 38.2 % with the true length and 96.3 % with blocks. Simulated, a minute of 20 requests a second until the last is answered: {=longest %1}, {=powers %1}, {=known %1} and {=at(block, 16, blocks) %1}. With blocks it is less than measured, since the seconds count in which memory fills and, after the last request has come, empties.",
       source: "Kwon and others (2023), figure 2: Orca (Max), Orca (Pow2), Orca (Oracle), vLLM", url: "https://arxiv.org/abs/2309.06180" },
     paper: { title: "Kwon and others, PagedAttention (2023)", url: "https://arxiv.org/abs/2309.06180" },
-    command: (h) => "llmsim scenario papers/vllm --set workload.rate=20/s --set workload.duration=20s " + (h.way === "paged" ? `--set memory.block-size=${h.block}` : `--set 'memory={policy: contiguous, reserve: ${h.way}, tokens: 15728, utilization: 1}'`),
+    command: (h) => "llmsim scenario papers/vllm --set workload.rate=20/s --set workload.duration=60s " + (h.way === "paged" ? `--set memory.block-size=${h.block}` : `--set 'memory={policy: contiguous, reserve: ${h.way}, tokens: 15728, utilization: 1}'`),
   });
 })();

@@ -34,7 +34,7 @@ chapter({
         "As an answer, at {=token.ms ms} each, as many would take {=prompt * token.ms ms}: {=prompt * token.ms / whole.ms ×} as long."],
       board: [["{over: {=whole.ms ms} | {=prompt n}} = {=whole.ms / prompt ms big}", "a token of the prompt"], ["{=token.ms ms}", "a token of the answer"]],
       notes: "Ask first: what takes longer, to read a page or to write a line? For a model it is the line." },
-    { title: "The field is lit", set: { prompt: 1024, others: 0, chunk: 8192 },
+    { title: "{if use > 0.4: The field is lit; else: The field is partly lit}", set: { prompt: 1024, others: 0, chunk: 8192 },
       lead: "Each weight that is read serves {prompt}, so arithmetic has much to do: {=sums FLOP arithmetic}.",
       text: ["At the GPU's peak that is {=least ms arithmetic}, while reading the weights takes {=reading ms weights}. {if least > reading: Here arithmetic sets the pace, not memory.; else: So short a prompt still waits for memory.}",
         "The step uses {=use %} of the arithmetic there is. One token of an answer uses {=tokenuse %}."],
@@ -60,7 +60,7 @@ chapter({
         "Drag who is answered ({others}) and the prompt, and see which of them makes the step long."],
       board: [["{=ms ms big}", "the step that has the prompt, or its first part"]] },
     { title: "In chunks", set: { prompt: 4096, others: 32, chunk: 512 }, figured: "The time of the first step by its parts, for chunks of each size",
-      figure: stepBars("chunk", "How long the first step takes", [["weights", "parts.weights", "weights"], ["caches", "parts.kv", "kvfill"], ["arithmetic", "parts.arithmetic", "arithmetic"], ["all else", "rest", "soft"]]),
+      figure: stepBars("chunk", "How long the first step takes", [["weights", "parts.weights", "weights"], ["caches", "parts.kv", "kv"], ["arithmetic", "parts.arithmetic", "arithmetic"], ["all else", "rest", "soft"]]),
       lead: "Let a step take at most {chunk}. {if turns = 1: Then this prompt needs one step, of {=gap ms prompt}.; else: Then this prompt needs {=turns n} steps, and none takes longer than {=gap ms prompt}.}",
       text: ["{if turns = 1: The chunk is no shorter than the prompt, so nothing is cut.; else: The first takes {=ms ms}, the last {=last.ms ms}, {if last.ms > ms: since its tokens attend to all that came before them; else: with fewer tokens to attend to}. In between, each of the others gets a token.}",
         "{if turns > 1: The price is paid by the prompt. Its steps read the weights {=turns n} times, and its first token comes after about {=chunked ms}. At once, and alone on the GPU, it would come after {=whole.ms ms}.; else: }"],
@@ -68,7 +68,7 @@ chapter({
   ],
   ask: {
     at: { model: "llama-3.1-8b", gpu: "h100-sxm", prompt: 4096, others: 32, chunk: 8192 },
-    text: "32 others are being answered, and a prompt of 4,096 tokens makes them wait {=gap ms}. They should never wait longer than 40 ms, and the prompt's first token should come as early as that allows. What do you do?",
+    text: "32 others are being answered, and a prompt of 4,096 tokens makes them wait {=gap ms}. They should never wait longer than 40 ms, and the prompt's first token should come as early as that allows. What do you do?", best: { where: "gap <= 40", least: "chunked" },
     shows: "longest gap {=gap ms}; first token after about {=chunked ms}",
     answers: [
       { say: "Answer only 8 others", set: { others: 8 }, reply: "{=gap ms}: {if gap > 0.85 * before(gap): hardly less; else: somewhat less}. It tempts, since fewer share the step. But it is the prompt that fills it, not those who are answered." },

@@ -23,7 +23,7 @@ chapter({
   steps: [
     { title: "One word costs the whole model", set: { readers: 1, context: 512 },
       lead: "To write one token, {model} reads nearly all of its weights once: {=read B weights}.",
-      text: ["They are the blue layers at the bottom of the column, two bytes for each parameter. The column is the memory of one GPU: {=memory.capacity B}. {if memory.weights > read * 1.02: A token takes one row each of two tables, {=memory.weights - read B}: that of embeddings, and that of positions.; else: The table of embeddings is read too: this model uses it again to choose the next token.}",
+      text: ["They are the blue layers at the bottom of the column, two bytes for each parameter. The column is the memory of one GPU: {=memory.capacity B}. Its top, {=memory.reserved B}, is reserved: for numbers on their way from layer to layer, and for what the engine itself needs. {if memory.weights > read * 1.02: Of the weights, {=memory.weights - read B} are tables in which a token looks up one row: how it is written in numbers (its embedding), and where it stands.; else: The table of embeddings, which says how a token is written in numbers, is read too: this model chooses the next token with it.}",
         "Watch the line: it runs through all {=layers n} layers, once, for every single token."],
       board: [["{=memory.weights B weights} of weights, of which {=read B big}", "are read for a token"]],
       notes: "Ask before you show: how many of the weights does one token need? Most say a part of them." },
@@ -33,7 +33,7 @@ chapter({
         "Drag the bandwidth: the pipe grows, and the pulse becomes faster. {if pauses < 0.35 * alone: Nothing else in the machine does that for you.; else: But fixed times of kernels are {=pauses / alone %} of the token now, and no pipe shortens those.}"],
       board: [["{over: {=read B weights} | {=bandwidth B/s arithmetic}} = {=floor ms big}", "to read the weights"]],
       notes: "The hand calculation of the course: bytes over bandwidth. Let the class compute 15.0 GB / 3.35 TB/s." },
-    { title: "The arithmetic hardly works", set: { readers: 1, context: 512 },
+    { title: "{if use < 0.1: The arithmetic hardly works; elif floor > arithmetic: The arithmetic has time; else: Now the arithmetic works}", set: { readers: 1, context: 512 },
       lead: "The sums for {if readers = 1: that token; else: those {=readers n} tokens} need only {=arithmetic ms arithmetic}. {if floor > arithmetic: Reading the weights takes {=floor / arithmetic ×} as long.; else: Reading the weights is quicker here: {=floor ms}.}",
       text: ["{if readers = 1: Each weight that arrives is used for one multiplication and one addition, and thrown away.; else: Each weight that arrives is used {=readers n} times, once for each reader.} So {=use % arithmetic} of the arithmetic is in use{if use < 0.1: , and the field stays nearly dark; else: }."],
       board: [["{over: {=flop FLOP} | {=peak FLOP/s arithmetic}} = {=arithmetic ms big}", "if the arithmetic set the pace"]] },
@@ -51,12 +51,12 @@ chapter({
     { title: "One picture for all of it", set: { readers: 64, context: 2048 }, figure: roofline, figured: "A roofline: FLOP for each byte against FLOP/s reached",
       lead: "A byte that was read is used for {=intensity x} FLOP. Below {=knee n}, memory sets the pace.",
       text: ["Left of the knee, the slope: speed is bytes times use. Right of it, the roof: speed is arithmetic. Decoding for {readers} with {context} stands at the dot, {if intensity < knee: left of the knee; else: right of the knee}, and every number that you drag moves it.",
-        "More readers {if rises(intensity, readers): move it to the right; else: leave it where it is}, more context moves it {if rises(intensity, context): to the right; else: to the left}. A prompt of 512 tokens (the square) is read at once, so each weight is used 512 times: {if prompt.flop.matmul / prompt.bytes.weights > knee: it stands under the flat roof; else: even that stands left of this knee}."],
+        "More readers {if rises(intensity, readers): move it to the right; else: leave it where it is}, more context moves it {if rises(intensity, context): to the right: a key that is read serves several query heads, a weight {readers} only; else: to the left: a cache is read for its own reader alone, a weight for {readers}}. A prompt of 512 tokens (the square) is read at once, so each weight is used 512 times: {if prompt.flop.matmul / prompt.bytes.weights > knee: it stands under the flat roof; else: even that stands left of this knee}."],
       board: [["{over: {=flop FLOP} | {=read B weights} + {=caches B kv}} = {=intensity x big} FLOP for each byte", "the knee is at {=knee n}"]] },
   ],
   ask: {
     at: { readers: 64, context: 2048, pipe: 3.35, model: "llama-3.1-8b" },
-    text: "64 readers with 2,048 tokens each get {=readers / ms * 1000 n} tokens a second, a token for each in {=ms ms}. You want more for the same GPU. What gives the most tokens a second?",
+    text: "64 readers with 2,048 tokens each get {=readers / ms * 1000 n} tokens a second, a token for each in {=ms ms}. You want more for the same GPU. What gives the most tokens a second?", best: { most: "readers / ms" },
     shows: "{if fits: {=readers / ms * 1000 n} tokens/s, {=ms ms} a step; else: does not fit}",
     answers: [
       { say: "128 readers in a step", set: { readers: 128 }, reply: "{=readers / ms * 1000 n} tokens a second, {=(readers / ms) / before(readers / ms) ×} as many. The weights are shared by more, but the caches doubled to {=caches B kv}: each reader brings its own. A token takes {=ms ms} in place of {=before(ms) ms}." },

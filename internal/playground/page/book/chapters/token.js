@@ -2,9 +2,9 @@
 "use strict";
 (() => {
   const models = { "llama-3.2-1b": "Llama 3.2 1B", "llama-3.1-8b": "Llama 3.1 8B", "qwen3-32b": "Qwen3 32B" };
-  // A toy of two numbers for each query and key, made up so that "it" asks for what "cat" offers.
-  const toy = [{ word: "The", query: [0.2, 0.4], key: [0.3, 0.1] }, { word: "cat", query: [0.5, 0.6], key: [1.9, 0.4] }, { word: "sat", query: [1.4, 0.3], key: [0.2, 1.5] },
-    { word: "because", query: [0.1, 1.2], key: [0.4, 0.6] }, { word: "it", query: [1.6, 0.2], key: [0.7, 0.3] }, { word: "slept", query: [1.1, 0.5], key: [0.3, 1.7] }];
+  // A toy of two numbers for each query, key and value, made up so that "it" asks for what "cat" offers.
+  const toy = [{ word: "The", query: [0.2, 0.4], key: [0.3, 0.1], value: [0.1, 0.2] }, { word: "cat", query: [0.5, 0.6], key: [1.9, 0.4], value: [2.0, 0.6] }, { word: "sat", query: [1.4, 0.3], key: [0.2, 1.5], value: [0.4, 1.6] },
+    { word: "because", query: [0.1, 1.2], key: [0.4, 0.6], value: [0.3, 0.9] }, { word: "it", query: [1.6, 0.2], key: [0.7, 0.3], value: [0.8, 0.2] }, { word: "slept", query: [1.1, 0.5], key: [0.3, 1.7], value: [0.5, 1.9] }];
 
   // shares are how much the word i heeds each word up to itself: the softmax of its query times their keys.
   function shares(i) {
@@ -12,10 +12,10 @@
     return scores.map((score) => ({ score, share: Math.exp(score) / all }));
   }
 
-  // heeds draws the words, the query of one, the keys of all before it, and how much it heeds each.
+  // heeds draws the words, the query of one, the keys and values of all before it, how much it heeds each, and what it receives.
   function heeds(canvas, look) {
     const pen = machine.pad(canvas), { of, em, c } = pen, i = toy.findIndex((t) => t.word === look.h.word), list = shares(i);
-    const each = pen.width / toy.length, x = (k) => (k + 0.5) * each, size = each < 5 * em ? 0.85 : 1.1, top = pen.height * 0.42, row = (k) => top + 1.9 * em + k * Math.min(3 * em, (pen.height - top - 2.4 * em) / 5);
+    const each = pen.width / toy.length, x = (k) => (k + 0.5) * each, size = each < 5 * em ? 0.85 : 1.1, top = pen.height * 0.34, row = (k) => top + 1.9 * em + k * Math.min(2.3 * em, (pen.height - top - 2.4 * em) / 9);
     list.forEach(({ share }, k) => {
       const peak = top - 2 * em - (i - k + 0.6) / toy.length * (top - 3 * em);
       c.strokeStyle = of.arithmetic;
@@ -27,18 +27,22 @@
       c.stroke();
       c.globalAlpha = 1;
     });
-    toy.forEach(({ word, key, query }, k) => {
+    toy.forEach(({ word, key, query, value }, k) => {
       const seen = k <= i;
       pen.text(word, x(k), top, { colour: seen ? of.ink : of.soft, bold: k === i, size, align: "center" });
       if (!seen) return;
-      pen.box(x(k) - each * 0.45, row(1) - 1.1 * em, each * 0.9, 1.5 * em, of.kvfill, 0.25);
-      pen.text(key.map((v) => v.toFixed(1)).join(" "), x(k), row(1), { colour: of.kv, size, align: "center" });
+      for (const [numbers, at] of [[key, 1], [value, 7]]) {
+        pen.box(x(k) - each * 0.45, row(at) - 1.1 * em, each * 0.9, 1.5 * em, of.kvfill, 0.25);
+        pen.text(numbers.map((v) => v.toFixed(1)).join(" "), x(k), row(at), { colour: of.kv, size, align: "center" });
+      }
       pen.text(list[k].score.toFixed(2), x(k), row(3), { colour: of.ink, size, align: "center" });
       pen.text(`${Math.round(100 * list[k].share)} %`, x(k), row(5), { colour: of.arithmetic, bold: true, size: size * 1.15, align: "center" });
       if (k === i) pen.text(`query ${query.map((v) => v.toFixed(1)).join(" ")}`, Math.min(x(k), pen.width - 5 * em), em, { colour: of.weights, bold: true, size: 1, align: "center" });
     });
-    ["keys", "scores: query times key", "shares: what it heeds"].forEach((label, k) => pen.text(label, 0, row(2 * k), { size: 1 }));
-    return { word: look.h.word, list };
+    const mean = [0, 1].map((n) => list.reduce((sum, { share }, k) => sum + share * toy[k].value[n], 0));
+    pen.text(mean.map((v) => v.toFixed(1)).join(" "), x(i), row(9), { colour: of.ink, bold: true, size: size * 1.15, align: "center" });
+    ["keys", "scores: query times key", "shares: what it heeds", "values", "mean of the values, by the shares"].forEach((label, k) => pen.text(label, 0, row(2 * k), { size }));
+    return { word: look.h.word, list, mean };
   }
 
   // rows draws what a token is to the model: a row of numbers, here six shades, after each layer that it has passed.
@@ -46,7 +50,8 @@
     const pen = machine.pad(canvas), { of, em } = pen, count = look.get("kept.layers"), i = toy.findIndex((t) => t.word === look.h.word);
     if (!count) return undefined;
     const each = (pen.width - 5 * em) / toy.length, low = pen.height - 2.2 * em, high = (low - 2.4 * em) / count, front = look.still ? count : look.at * 1.3 * count;
-    pen.text("to the chances of the next token", 4.6 * em + (i + 0.5) * each, 1.1 * em, { colour: of.ink, bold: true, size: 1, align: i < 2 ? "left" : i > 3 ? "right" : "center" });
+    const top = "to the chances of the next token", wide = pen.wide(top, 1, true);
+    pen.text(top, Math.max(0, Math.min(pen.width - wide, 4.6 * em + (i + 0.5) * each - wide / 2)), 1.1 * em, { colour: of.ink, bold: true, size: 1 });
     toy.forEach(({ word }, k) => {
       const x = 4.6 * em + k * each, seen = k <= i;
       pen.text(word, x + each / 2, pen.height - 0.6 * em, { colour: seen ? of.ink : of.soft, bold: k === i, size: each < 4.4 * em ? 0.85 : 1, align: "center" });
@@ -104,11 +109,11 @@
         board: [["{=layers n big} layers", "one after the other, for each token"]] },
       { title: "Query, key, value", set: { model: "llama-3.1-8b", word: "it" }, draw: heeds,
         lead: "A layer makes three rows of each token's row: a query, which says what it looks for; a key, which says what it offers; and a value, which it passes on.",
-        text: ["In the picture {word} asks. Its query meets the key of each word up to itself, and their product is a score. Queries and keys have two numbers there, made up for the picture; in {model}, keys have {=numbers n kv} in each layer, over all of its heads, and values as many.",
+        text: ["In the picture {word} asks. Its query meets the key of each word up to itself, and their product is a score. Queries, keys and values have two numbers there, made up for the picture; in {model}, keys have {=numbers n kv} in each layer, over all of its heads, and values as many.",
           "Words that come later are not asked: when the token was written, they were not there."],
         board: [["{=numbers n} + {=numbers n} = {=2 * numbers n big} numbers", "a key and a value, for a token in a layer"]] },
       { title: "Attention is a weighted mean", set: { model: "llama-3.1-8b", word: "it", past: 1024 }, draw: heeds,
-        lead: "The scores become shares that sum to one, and {word} receives the mean of the values, weighted by its shares.",
+        lead: "The scores become shares that sum to one, and {word} receives the mean of the values, weighted by its shares: the last row.",
         text: ["Change the word, and see whom it heeds. The shares are computed as you drag: each is e to the power of its score, divided by the sum of these.",
           "With {past} before it, a token of {model} has that many scores in each head of each layer, and its own: {=kept.flop.attention FLOP arithmetic} of attention for one token. Twice the tokens, about twice the sums."],
         board: [["{=kept.flop.attention FLOP big}", "of attention, for a token after {=past n}"]] },
@@ -130,7 +135,7 @@
     ],
     ask: {
       at: { model: "llama-3.1-8b", past: 1024, keeping: "kept", word: "it" },
-      text: "After 1,024 tokens, the next token of Llama 3.1 8B takes {=sums FLOP}. Which change makes it take the most?",
+      text: "After 1,024 tokens, the next token of Llama 3.1 8B takes {=sums FLOP}. Which change makes it take the most?", best: { most: "sums" },
       shows: "{=sums FLOP} for the next token",
       answers: [
         { say: "8,192 tokens before it", set: { past: 8192 }, reply: "{=sums FLOP}, {=sums / before(sums) ×} as many. It tempts, since eight times as many tokens are heeded: attention takes {=flop.attention FLOP}, from {=before(flop.attention) FLOP}. But products with weights, {=flop.matmul FLOP}, do not depend on the context." },

@@ -67,7 +67,7 @@
     ],
     ask: {
       at: { many: 1024 },
-      text: "On 1,024 H100, Llama 3.1 405B would take {=large.days n} days. It should be done within half a year, for the least money. What do you take?",
+      text: "On 1,024 H100, Llama 3.1 405B would take {=large.days n} days. It should be done within half a year, for the least money. What do you take?", best: { where: "large.days <= 182", least: "large.dollars" },
       shows: "{=large.days n} days, {=large.dollars / 1000000 n} million dollars",
       answers: [
         { say: "4,096 GPUs", set: { many: 4096 }, reply: "{=large.days n} days. It tempts as the cheapest of the three, {=large.dollars / 1000000 n} million dollars. But it is {if large.days > 182: longer than half a year; else: within half a year}." },

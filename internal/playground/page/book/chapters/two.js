@@ -1,7 +1,7 @@
 // Two GPUs, twice as fast? What tensor parallelism divides, and what it adds.
 "use strict";
 chapter({
-  id: "two", number: 10, title: "Two GPUs, twice as fast?", ideas: "tensor parallelism, the link", short: "Two GPUs",
+  id: "two", number: 10, title: "Two GPUs, twice as fast?", ideas: "tensor parallelism, the link", short: "Two",
   question: "Each holds a part of the model. Every underlined number can be dragged.",
   handles: {
     gpus: { label: "GPUs that share the model", stops: [1, 2, 4, 8], at: 2, show: (n) => n === 1 ? "1 GPU" : `${n} GPUs` },
@@ -21,7 +21,7 @@ chapter({
     uncut: "parts.activations + parts.fixed + parts.host + parts.rest",
     together: "readers / ms * 1000", copies: "gpus * max(1, readers / gpus) / copy.ms * 1000", room: "memory.kv_tokens",
   },
-  scene: (look) => ledger.scene(look.get("here"), { readers: look.h.readers, gpus: look.h.gpus, link: look.value("link") }),
+  scene: (look) => ledger.scene(look.get("here"), { readers: look.h.readers, link: look.value("link") }),
   steps: [
     { title: "Cut every matrix", set: { gpus: 2, readers: 1 },
       lead: "{if gpus > 1: Of {model} on {gpus}, each holds a part of every layer; else: {gpus} holds all of {model}}: {=memory.weights B weights}.",
@@ -56,7 +56,7 @@ chapter({
   ],
   ask: {
     at: { model: "qwen3-32b", gpus: 1, readers: 1, pipe: 3.35 },
-    text: "On one GPU, a token of Qwen3 32B takes {=ms ms}. It should take less than half of that, and GPUs are dear. What do you do?",
+    text: "On one GPU, a token of Qwen3 32B takes {=ms ms}. It should take less than half of that, and GPUs are dear. What do you do?", best: { where: "ms < before(ms) / 2", least: "gpus" },
     shows: "{=ms ms} a token, {=gpus n} × {=bandwidth B/s}",
     answers: [
       { say: "Two GPUs", set: { gpus: 2 }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast, not twice. It tempts, since each reads half. But {=uncut ms} of kernels and of other work stay as they are, and the link takes {=link ms}." },

@@ -10,22 +10,28 @@
     const pen = machine.pad(canvas), { of, em } = pen;
     const rows = crowd.map((n) => { const l = look.with("readers", n); return { n, slow: l.value("slowbill"), fast: l.value("fastbill") }; });
     if (rows.some((r) => !(r.slow > 0 && r.fast > 0))) return undefined;
-    const all = rows.flatMap((r) => [r.slow, r.fast]), low = Math.log10(Math.min(...all)) - 0.1, high = Math.log10(Math.max(...all)) + 0.1;
+    const all = rows.flatMap((r) => [r.slow, r.fast]), low = Math.log10(Math.min(...all)) - 0.25, high = Math.log10(Math.max(...all)) + 0.1;
     const box = { x: 4.6 * em, y: 2.2 * em, w: pen.width - 5.6 * em, h: pen.height - 5.2 * em };
     const x = (n) => box.x + Math.log2(n) / 8 * box.w, y = (v) => box.y + (high - Math.log10(v)) / (high - low) * box.h;
-    pen.text("Dollars for a million tokens", 0, em, { colour: of.ink, bold: true, size: 1 });
+    const wide = box.w > 20 * em;
+    pen.text(wide ? "Dollars for a million tokens: each line is ten times the one below" : "Dollars a million tokens (both axes logarithmic)", 0, em, { colour: of.ink, bold: true, size: wide ? 1 : 0.85 });
     for (let k = Math.ceil(low); k <= high; k++) {
       pen.path([[box.x, y(10 ** k)], [box.x + box.w, y(10 ** k)]], of.line, 1);
-      pen.text(k < 0 ? `$${(10 ** k).toFixed(-k)}` : `$${(10 ** k).toLocaleString("en")}`, box.x - 0.4 * em, y(10 ** k) + 0.35 * em, { size: 1, align: "right" });
+      pen.text(k < 0 ? `$${(10 ** k).toFixed(Math.max(2, -k))}` : `$${(10 ** k).toLocaleString("en")}`, box.x - 0.4 * em, y(10 ** k) + 0.35 * em, { size: 1, align: "right" });
     }
     for (const n of crowd.filter((_, i) => i % 2 === 0)) pen.text(String(n), x(n), box.y + box.h + 1.3 * em, { size: 1, align: "center" });
-    pen.text("readers of a step →", box.x + box.w, box.y + box.h + 2.6 * em, { colour: of.ink, bold: true, size: 1, align: "right" });
+    pen.text(wide ? "readers of a step: each mark is four times the one before →" : "readers of a step →", box.x + box.w, box.y + box.h + 2.6 * em, { colour: of.ink, bold: true, size: 1, align: "right" });
     const line = (key, colour, dash) => { pen.c.setLineDash(dash); pen.path(rows.map((r) => [x(r.n), y(r[key])]), colour, 3.5); pen.c.setLineDash([]); };
     line("slow", of.kv, [9, 5]);
     line("fast", of.weights, []);
     const here = rows.find((r) => r.n === look.h.readers), ends = rows.at(-1), apart = ends.slow > ends.fast ? 1 : -1;
-    pen.text(look.show("processor"), x(256), y(ends.slow) - (apart > 0 ? 0.7 : -1.5) * em, { colour: of.kv, bold: true, size: 1, align: "right", halo: true });
-    pen.text("an H100", x(256), y(ends.fast) - 0.9 * em, { colour: of.weights, bold: true, size: 1, align: "right", halo: true });
+    // A name stands above the upper line or below the lower one, clear of it over its whole length.
+    const named = (name, key, over, colour) => {
+      const beside = rows.filter((r) => x(r.n) > x(256) - pen.wide(name, 1, true) - box.w / 8).map((r) => y(r[key]));
+      pen.text(name, x(256), over ? Math.min(...beside) - 0.6 * em : Math.min(y(ends[key]) + 1.3 * em, box.y + box.h - 0.2 * em), { colour, bold: true, size: 1, align: "right", halo: true });
+    };
+    named(look.show("processor"), "slow", apart > 0, of.kv);
+    named("an H100", "fast", apart < 0, of.weights);
     for (const [key, colour] of [["slow", of.kv], ["fast", of.weights]]) {
       pen.c.fillStyle = colour;
       pen.c.beginPath();
@@ -85,7 +91,7 @@
     ],
     ask: {
       at: { model: "llama-3.1-8b", processor: "desktop-50gbs", readers: 64, keep: 0.05, hire: 2.99 },
-      text: "64 readers of Llama 3.1 8B, and a desktop at {=keep $} an hour: {=slowbill $} for a million tokens, where an H100 at {=hire $} takes {=fastbill $}. What makes the processor's token cheapest?",
+      text: "64 readers of Llama 3.1 8B, and a desktop at {=keep $} an hour: {=slowbill $} for a million tokens, where an H100 at {=hire $} takes {=fastbill $}. What makes the processor's token cheapest?", best: { least: "slowbill" },
       shows: "{=slowbill $} on the processor, {=fastbill $} on the H100",
       answers: [
         { say: "A server's processor, at its price", set: { processor: "xeon-8480", keep: 4.28 }, reply: "{=slowbill $}: {=before(ms) / ms ×} as fast, for an hour that costs {=keep / before(keep) ×} as much. It tempts, since it has AMX and a pipe that is {=bandwidth / before(bandwidth) ×} as wide; but it is rented at a cloud's price, where the desktop's is its purchase over three years." },
