@@ -180,11 +180,12 @@ func indexOf[T any, P part[T]](name string, list []T) int {
 	return -1
 }
 
-// fold makes spellings of a name equal: case does not matter, and "_" and " " stand for "-".
+// fold makes spellings of a name equal: case and separators do not matter, so that RTX4090 is
+// rtx-4090.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '_' || r == ' ' {
-			return '-'
+		if r == '_' || r == ' ' || r == '-' {
+			return -1
 		}
 		return unicode.ToLower(r)
 	}, name)

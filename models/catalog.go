@@ -74,7 +74,12 @@ func (m *known) release(name string) (*Architecture, error) {
 		return nil, err
 	}
 	for _, word := range strings.FieldsFunc(name, isSeparator) {
-		if n := m.contexts[word]; n > 0 {
+		n := m.contexts[word]
+		if tuned := contextWord(word); tuned > a.MaxContext && a.RotaryTables > 0 &&
+			!strings.Contains(m.name, strings.ToLower(word)) {
+			n = tuned // a tune for longer texts, whose rotary positions are stretched
+		}
+		if n > 0 {
 			longer := *a
 			longer.RotaryTables = a.RotaryTables / int64(a.MaxContext) * int64(n)
 			longer.MaxContext = n

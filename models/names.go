@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -37,7 +38,7 @@ var (
 		`baidu|huggingfacetb|liquidai|cohereforai|minimaxai|internlm|tiiuae|lgai-exaone|` +
 		`bytedance-seed|open-thoughts|servicenow-ai)_`)
 	// ggml finds a format of llama.cpp at the end of a name: Q4_K_M, IQ4_XS, F16.
-	ggml = regexp.MustCompile(`(?i)[-._:](?:ud-)?(i?q\d(?:_[a-z0-9]+)+|tq\d_\d|b?f16|f32)$`)
+	ggml = regexp.MustCompile(`(?i)[-._:](?:ud-)?(i?q\d(?:_[a-z0-9]+)+|tq\d_\d|b?f16|f32)(-gguf)?$`)
 	// dated is a release: a month and a day, a year and a month, or all three.
 	dated = regexp.MustCompile(`^(0[1-9]|1[0-2])([0-2]\d|3[01])$|^2[3-7](0[1-9]|1[0-2])$|` +
 		`^20[2-3]\d(0[1-9]|1[0-2])?([0-2]\d|3[01])?$`)
@@ -79,11 +80,11 @@ func formatWord(word string) (d, near hardware.DType, ok bool) {
 		return hardware.MXFP4, "", true
 	case "q4_0":
 		return hardware.Q4_0, "", true
-	case "q4_k_m":
+	case "q4_k_m", "q4_k": // of which the second is another name (tools/quantize/README.md)
 		return hardware.Q4KM, "", true
 	case "q4_k_s", "q4_k_xl": // of Llama-3.1-8B 4.69 and 4.99 GB, where q4_k_m has 4.92
 		return hardware.Q4KM, hardware.Q4KM, true
-	case "q5_k_m":
+	case "q5_k_m", "q5_k":
 		return hardware.Q5KM, "", true
 	case "q5_k_s", "q5_k_l", "q5_k_xl":
 		return hardware.Q5KM, hardware.Q5KM, true
@@ -122,6 +123,23 @@ func qualifies(word string) bool {
 		return true
 	}
 	return false
+}
+
+// contextWord returns the longest context that a word states, in tokens: 1048k, 1M; 0 for another
+// word.
+func contextWord(word string) int {
+	digits := strings.TrimRight(word, "kKmM")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || len(word) != len(digits)+1 {
+		return 0
+	}
+	if strings.ContainsAny(word, "mM") {
+		n = min(n, 1<<20) << 10
+	}
+	if n > 1<<14 { // 560m is a size
+		return 0
+	}
+	return n << 10
 }
 
 // draftWord reports whether a word says that a checkpoint is a head, or a small model, which drafts

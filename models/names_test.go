@@ -65,6 +65,24 @@ func plainFormats(a *Architecture) *Architecture {
 	return &b
 }
 
+// A word of a tune's name stretches its context, and a model's own word does not.
+func TestContextsInNames(t *testing.T) {
+	c := mustLoad(t)
+	for name, want := range map[string]int{
+		"gradientai/Llama-3-8B-Instruct-Gradient-1048k": 1048 << 10,
+		"Qwen/Qwen2.5-7B-Instruct-1M":                   1 << 20,
+		"01-ai/Yi-34B-200K":                             200000,
+		"bigscience/bloom-560m-Instruct":                2048,
+		"meta-llama/Llama-3.1-8B-Instruct":              1 << 17,
+	} {
+		a, _, err := c.Named(name)
+		testkit.OK(t, err)
+		if a.MaxContext != want {
+			t.Errorf("%s: %d tokens, want %d", name, a.MaxContext, want)
+		}
+	}
+}
+
 // Names are as people have them: paths, snapshots, tags, fine-tuned models; and names that stand
 // for no model or for an unknown one.
 func TestNamed(t *testing.T) {
@@ -84,6 +102,8 @@ func TestNamed(t *testing.T) {
 		"unsloth/gpt-oss-20b-GGUF:F16":               "gpt-oss-20b",
 		"ggml-org/gpt-oss-120b-GGUF":                 "gpt-oss-120b",
 		"granite-3-1-8b-instruct-quantized-w4a16":    "granite-3.3-8b int4",
+		"ggml-org/Qwen2.5-Coder-3B-Q8_0-GGUF":        "qwen2.5-3b q8_0",
+		"/m/Qwen3-8B-Q4_K.gguf":                      "qwen3-8b q4_k_m",
 		"Qwen/Qwen2-VL-7B-Instruct":                  "qwen2-vl-7b",
 		"deepseek-ai/DeepSeek-V3.1-Terminus":         "deepseek-v3",
 		"nvidia/DeepSeek-R1-0528-NVFP4-v2":           "deepseek-v3 fp4",

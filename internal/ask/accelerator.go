@@ -73,7 +73,11 @@ func (f *forms) gpus(names map[string]string, line string) map[string]bool {
 	for i := 0; i < len(words); i++ {
 		for n := min(4, len(words)-i); n > 0; n-- {
 			name := strings.ToLower(strings.Join(words[i:i+n], "-"))
-			short := len(name) <= 4 && (words[i] != strings.ToUpper(words[i]) ||
+			if names[name] == "" { // 2 H100s
+				name = strings.TrimSuffix(name, "s")
+			}
+			own := words[i][:min(len(name), len(words[i]))]
+			short := len(name) <= 4 && (own != strings.ToUpper(own) ||
 				strings.Trim(name, "0123456789") == "")
 			if called := names[name]; called != "" && !short {
 				found[called] = true

@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -232,7 +233,7 @@ func (f *Figure) judge() {
 	case f.High > 0 && f.Reported >= f.Low && f.Reported <= f.High:
 		f.Verdict = "in the range"
 	default:
-		f.Verdict = fmt.Sprintf("%.2g × predicted", f.Reported/f.Predicted)
+		f.Verdict = units.Significant(f.Reported/f.Predicted, 2) + " × predicted"
 	}
 }
 

@@ -16,8 +16,8 @@ type forms struct {
 	// engine and generator begin commands, set assigns a variable, lead begins a line that is a
 	// command as a whole, python comes before a module.
 	engine, generator, set, lead, python *regexp.Regexp
-	// count is a number of accelerators, word a word of a name.
-	count, word *regexp.Regexp
+	// count is a number of accelerators, word a word of a name, release an engine's version.
+	count, word, release *regexp.Regexp
 }
 
 var newForms = sync.OnceValue(func() forms {
@@ -36,6 +36,8 @@ var newForms = sync.OnceValue(func() forms {
 		python: regexp.MustCompile(`\bpython3? (?:-m )?\S*$`),
 		count:  regexp.MustCompile(`\b\d{1,4} ?[x×*] ?`),
 		word:   regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9-]*`),
+		release: regexp.MustCompile(`(?i)\b(vllm|sglang|tensorrt-llm|trtllm)(?: version)?[ =:,，@-]{1,4}v?` +
+			`(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\.?(?:post|rc)\d{1,2})?)\b`),
 	}
 })
 

@@ -66,7 +66,7 @@ func (p *Paste) loadOf(i int, run *observed.Run) ([]string, error) {
 		term     string
 		measured float64
 	}{{"input", m.Prompt}, {"output", m.Output}} {
-		asked, _ := strconv.ParseFloat(l.Terms[side.term], 64)
+		asked := l.Mean(side.term)
 		prefix, _ := strconv.ParseFloat(l.Terms["prefix"], 64)
 		if side.term == "output" {
 			prefix = 0

@@ -133,6 +133,7 @@ func Read(text string, o Options) (*Paste, error) {
 	if err := p.accelerator(prose, o.GPU); err != nil {
 		return nil, err
 	}
+	p.version(prose, o.Set)
 	p.logged()
 	p.unread()
 	words := slices.Concat(servers, loads)

@@ -90,11 +90,11 @@ func (a *Answer) doubt(ctx context.Context, s *simulated, run *observed.Run) err
 		if strings.HasPrefix(g.Verdict, "in ") || ratio > 1/slow && ratio < slow {
 			continue
 		}
-		words := fmt.Sprintf("Reported %s: %.2g times the prediction", g.Title,
-			g.Reported/g.Predicted)
+		words := fmt.Sprintf("Reported %s: %s times the prediction", g.Title,
+			units.Significant(g.Reported/g.Predicted, 2))
 		if of.name == "mean_tpot_ms" {
-			words = fmt.Sprintf("Measured %.2g times its roofline: %s for each token, where "+
-				"memory and arithmetic at their peaks take %s", f.TPOT/b.roof,
+			words = fmt.Sprintf("Measured %s times its roofline: %s for each token, where "+
+				"memory and arithmetic at their peaks take %s", units.Significant(f.TPOT/b.roof, 2),
 				units.FormatDuration(f.TPOT), units.FormatDuration(b.roof))
 		}
 		switch {

@@ -442,7 +442,12 @@ func TestLaunchersChangeNothing(t *testing.T) {
 	for _, around := range []string{"numactl -N 0 %s", "ssh gpu 'cd /opt && nohup %s > log &'",
 		`tmux new -d -s v "%s"`, "screen -dmS v %s", "srun -N 1 --gres=gpu:4 %s",
 		"docker exec -d box %s", "singularity exec --nv v.sif %s", "taskset -c 0-9 %s",
-		"kubectl exec pod -- %s", "conda run -n v %s", "poetry run %s", "wsl %s"} {
+		"kubectl exec pod -- %s", "conda run -n v %s", "poetry run %s", "wsl %s",
+		"pylet submit '%s' --gpu-units 4", "CMD=\"%s $MORE\"\neval \"$CMD\"",
+		"run() {\n local c=\"%s > $LOG 2>&1\"\n setsid bash -c \"$c\" &\n}",
+		"CMD='%s'\nif [ -n \"$DEBUG\" ]; then CMD=\"$CMD $DEBUG\"; fi\n$CMD",
+		"import os\nos.system(\"\"\"\n%s\n\"\"\")",
+		"tp = 4\nrun(f\"vllm serve Qwen/Qwen3-32B -tp {tp}\", shell=True)"} {
 		text := strings.ReplaceAll(around, "%s", command)
 		r, err := launch.Read(text)
 		if err != nil || !slices.Equal(r.Settings, want.Settings) {
@@ -453,6 +458,67 @@ func TestLaunchersChangeNothing(t *testing.T) {
 		"pip install vllm"} {
 		if r, err := launch.Read(strings.ReplaceAll(other, "%s", command)); err == nil {
 			t.Errorf("%s is read as %v", other, r.Settings)
+		}
+	}
+}
+
+// What a scheduler is asked for is the hardware, and gives the numbers that a script counts.
+func TestSchedulersSayTheMachine(t *testing.T) {
+	const serve, counted = "vllm serve Qwen/Qwen3-32B -tp ", "$(nvidia-smi --list-gpus | wc -l)"
+	sky := func(fields string) string {
+		return "resources: {" + fields + "}\nenvs: {M: Qwen/Qwen3-32B}\nrun: |\n  python -u -m " +
+			"vllm.entrypoints.openai.api_server --model $M -tp $SKYPILOT_NUM_GPUS_PER_NODE\n"
+	}
+	dstack := func(gpu string) string {
+		return "type: service\nenv: [M=Qwen/Qwen3-32B]\ncommands:\n- pip install vllm\n" +
+			"- vllm serve $M\n  -tp $DSTACK_GPUS_NUM\nresources: {gpu: " + gpu + "}\n"
+	}
+	for text, want := range map[string]string{
+		"#SBATCH --gres=gpu:h100:4\n" + serve + counted:               "h100-sxm 4",
+		"##SBATCH -G A100:2\nN=" + counted + "\n" + serve + "$N":      "a100-80gb-sxm 2",
+		"#SBATCH --gpus=rtx_4090:4\n" + serve + "4":                   "rtx-4090 4",
+		"#SBATCH --gres gpu:nvidia_rtx_a6000:4\n" + serve + "4":       "rtx-a6000 4",
+		"#SBATCH --gres=gpu:A100_40GB:1\n" + serve + "1":              "a100-40gb-sxm 1",
+		"#SBATCH --gpus-per-node 8\n" + serve + "$SLURM_GPUS_ON_NODE": " 8",
+		"#SBATCH --gres=gpu:nvidia_h100_80gb_hbm3:2\n" + serve + "2":  "h100-sxm 2",
+		"srun --gres=gpu:l40s:2 " + serve + "2":                       "l40s 2",
+		"docker run --gpus 2 v " + serve + "1":                        " 1",
+		sky("accelerators: H100:8"):                                   "h100-sxm 8",
+		sky("accelerators: {A100: 4}"):                                "a100-40gb-sxm 4",
+		sky("accelerators: {L4:8, A10g:8}"):                           " 8",
+		sky("accelerators: [H100:8, H200:8]"):                         " 8",
+		dstack("H200:8"):                                              "h200-sxm 8",
+		dstack("24GB"):                                                " 1",
+		dstack("A100:40GB:2"):                                         "a100-40gb-sxm 2",
+		dstack("{name: MI300X, count: 8, memory: 192GB}"):             "mi300x 8",
+	} {
+		r, err := launch.Read(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		hardware, tensor := "", ""
+		for _, set := range r.Settings {
+			if name, ok := strings.CutPrefix(set, "hardware="); ok {
+				hardware = name
+			}
+			if n, ok := strings.CutPrefix(set, "parallelism.tensor="); ok {
+				tensor = n
+			}
+		}
+		if got := hardware + " " + tensor; got != want {
+			t.Errorf("%s: %s, want %s: %v", text, got, want, r.Settings)
+		}
+	}
+	for text, want := range map[string]string{
+		serve + counted:                   "--var GPUS=…",
+		"N=$(count)\n" + serve + "$N":     "--var N=…",
+		"vllm serve $1 -tp $2":            "--var 1=… --var 2=…",
+		dstack("H100:2..4"):               "--var DSTACK_GPUS_NUM=…",
+		sky("accelerators: {L4:8, H100}"): "--var SKYPILOT_NUM_GPUS_PER_NODE=…",
+	} {
+		if _, err := launch.Read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -77,9 +77,7 @@ func withContainers(env map[string]string, words []string) map[string]string {
 // mpirun or numactl, and any other command as it is. Programs that print, find or end commands do
 // not start them.
 func launched(words []string) []string {
-	if len(words) == 0 || isEngine(words) || slices.Contains([]string{"echo", "printf", "grep",
-		"pgrep", "pkill", "kill", "killall", "ps", "man", "which", "pip", "pip3", "alias", "sed",
-		"awk", "test", "[", "[["}, commands.Base(words[0])) {
+	if len(words) == 0 || isEngine(words) || commands.Mentions(words[0]) {
 		return words
 	}
 	for i := range words[:min(len(words), mostBefore)] {
@@ -152,6 +150,10 @@ func (s *started) read(file files) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
+	if file, ok := r.Take("model-file"); ok { // of a repository of several
+		repository, _, _ := strings.Cut(r.Terms["model"], ":")
+		r.Set("model", repository+"/"+file)
+	}
 	s.nameServed(r, catalogue)
 	find(r, catalogue)
 	if r.Terms["engine.weights"] != "" || strings.HasSuffix(r.Terms["model"], ".json") ||
@@ -162,6 +164,13 @@ func (s *started) read(file files) (*reading, error) {
 		return nil, err
 	}
 	s.precise(r)
+	if r.Terms["engine.weights"] == "" && r.Model != nil && r.Model.DType == hardware.FP32 &&
+		slices.Contains([]string{"vllm", "sglang", "tgi"}, s.engine.Name) {
+		// "auto will use FP16 precision for FP32 and FP16 models" (vllm serve --help; SGLang's too)
+		r.Set("engine.weights", "fp16")
+		r.Note("the weights are stored in fp32; the engine loads them in 16 bits unless --dtype " +
+			"says otherwise")
+	}
 	if accelerator := acceleratorNamed(s.Product); accelerator != "" {
 		r.Set("hardware", accelerator)
 	} else if s.Product != "" {

@@ -80,12 +80,12 @@ func productLabel(accelerator string) string { return products()[accelerator] }
 // cloud.google.com/kubernetes-engine/docs/how-to/gpus, the types of EC2's from
 // docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
 func acceleratorNamed(product string) string {
-	for accelerator, name := range products() {
-		if name == product {
+	name := strings.ReplaceAll(strings.ToLower(product), "_", "-") // as Slurm has them
+	for accelerator, label := range products() {
+		if strings.ReplaceAll(strings.ToLower(label), "_", "-") == name {
 			return accelerator
 		}
 	}
-	name := strings.ToLower(product)
 	switch name {
 	case "nvidia-tesla-a100": // the one with 80 GB is nvidia-a100-80gb
 		return "a100-40gb-sxm"
@@ -99,7 +99,7 @@ func acceleratorNamed(product string) string {
 			"p4d": "a100-40gb", "p4de": "a100-80gb", "p5": "h100", "p5e": "h200", "p5en": "h200",
 			"p6-b200": "b200"}[size]
 	}
-	for _, maker := range []string{"nvidia-", "tesla-", "geforce-", "amd_instinct_", "amd-"} {
+	for _, maker := range []string{"nvidia-", "tesla-", "geforce-", "amd-", "instinct-"} {
 		name = strings.TrimPrefix(name, maker)
 	}
 	if strings.HasSuffix(name, "-40g") || strings.HasSuffix(name, "-80g") { // as Ray has it
@@ -109,7 +109,7 @@ func acceleratorNamed(product string) string {
 	if err != nil {
 		return ""
 	}
-	a, err := catalogue.Accelerator(strings.TrimSuffix(strings.TrimSuffix(name, "_oam"), "-shared"))
+	a, err := catalogue.Accelerator(strings.TrimSuffix(strings.TrimSuffix(name, "-oam"), "-shared"))
 	if err != nil {
 		return ""
 	}

@@ -96,7 +96,11 @@ func Beside(text string, given map[string]string) (settings, notes []string, err
 		}
 		text = string(data)
 	}
-	list, err := Find(text, given)
+	found, err := commands.Read(text, given, Starts)
+	if err != nil {
+		return nil, nil, nil // a program, say, of which the reader of engines knows more
+	}
+	list, err := loads(found)
 	if err != nil || len(list) == 0 {
 		return nil, nil, err
 	}
@@ -130,6 +134,11 @@ func Find(text string, given map[string]string) ([]*Load, error) {
 	if err != nil {
 		return nil, err
 	}
+	return loads(found)
+}
+
+// loads reads the commands of load generators among others.
+func loads(found *commands.Programs) ([]*Load, error) {
 	var list []*Load
 	var prepared *Load
 	for _, c := range found.Commands {
@@ -268,6 +277,10 @@ func (l *Load) dataset(t *tool) {
 	name := l.Terms["dataset"]
 	if name == "" {
 		name = t.Defaults["dataset"]
+	}
+	from := strings.ToLower(name + " " + l.Terms["dataset-path"])
+	if strings.Contains(from, "sharegpt") && !strings.HasPrefix(name, "random") {
+		name = "sharegpt" // or a file or a repository of it
 	}
 	switch name {
 	case "sharegpt":

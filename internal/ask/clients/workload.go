@@ -173,6 +173,16 @@ func (l *Load) arrivals() ([]string, error) {
 	return list, nil
 }
 
+// Mean returns the mean length of input or output that the load asks for; 0 where it says none.
+func (l *Load) Mean(side string) float64 {
+	mean, _ := l.number(side, 0)
+	ratio, _ := l.number("ratio", 0)
+	if _, given := l.Terms["ratio"]; given && l.ratio == "below" && ratio <= 1 {
+		mean *= (1 + ratio) / 2
+	}
+	return mean
+}
+
 // length returns the distribution of input or output; empty where it is not given.
 func (l *Load) length(side string) (string, error) {
 	mean, err := l.number(side, 0)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -212,6 +213,18 @@ func (m *manifest) container(container map[string]any, around Place) {
 	if container["env"] == nil {
 		set = m.environment(container["envs"])
 	}
+	job := skyPilot(At(container, "resources", "accelerators"))
+	if container["commands"] != nil {
+		job = dstack(At(container, "resources", "gpu"))
+	}
+	job.tell(set)
+	around.Product = cmp.Or(around.Product, job.product)
+	for _, path := range [][]string{{"service", "replicas"},
+		{"service", "replica_policy", "min_replicas"}} { // of SkyPilot
+		if n, ok := At(container, path...).(int); ok && n > 0 {
+			around.Replicas = min(n, MostReplicas)
+		}
+	}
 	if around.size > 0 {
 		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
 	}
@@ -329,7 +342,7 @@ func Entered(image string, words []string) []string {
 	// Images of NVIDIA's NIM have a model, and are configured by variables.
 	if _, path, found := strings.Cut(image, "/nim/"); found && len(words) == 0 {
 		name, _, _ := strings.Cut(path, ":")
-		own := []string{"nim", "--nim-image", name}
+		own := []string{"nim-container", "--nim-image", name}
 		if !strings.HasSuffix(name, "/llm-nim") { // which serves any model
 			own = append(own, "--nim-model", name)
 		}

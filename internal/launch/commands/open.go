@@ -58,6 +58,12 @@ func (o *Open) Error() string {
 		strings.Join(o.Names, ", "), o.Names[0])
 }
 
+// named returns a value in which the parts that no variable stands for are named like the variable
+// that has the value: a user can give that one.
+func named(value, name string) string {
+	return strings.ReplaceAll(value, ":"+closed, ":"+name+closed)
+}
+
 // withoutMarks returns a text without what is not known.
 func withoutMarks(text string) string {
 	for {
@@ -83,8 +89,10 @@ func reopened(text string) string {
 	}
 }
 
-// IsName reports whether a text can name a variable of a shell.
-func IsName(text string) bool { return syntax.ValidName(text) }
+// IsName reports whether a text can name a variable of a shell, or an argument of a script: 1 to 9.
+func IsName(text string) bool {
+	return syntax.ValidName(text) || len(text) == 1 && '1' <= text[0] && text[0] <= '9'
+}
 
 // unnamed returns a word with marks for the variables without a value, ${NAME}, and $(NAME) where
 // that is all of a value: within one Kubernetes leaves it as it is. LeaderWorkerSet sets its own.

@@ -16,6 +16,10 @@ var (
 	pythonStarts = regexp.MustCompile(`\b(LLMConfig|LLM|Engine|EngineArgs|AsyncEngineArgs)\(|` +
 		`\[\s*["'](?:vllm|python3?|sglang|trtllm-serve|lmdeploy|llama-server|` +
 		`text-generation-launcher)["']`)
+	// pythonText is a text that may be a command, with its prefix, and pythonPlace a variable in one
+	// with the prefix f.
+	pythonText  = regexp.MustCompile(`(?s)(\b[frb]+|)("""[^"]+"""|'''[^']+'''|"[^"\n]+"|'[^'\n]+')`)
+	pythonPlace = regexp.MustCompile(`\{(\w+)\}`)
 	// pythonRole names the pool that a configuration is assigned to.
 	pythonRole = regexp.MustCompile(`(prefill|decode)\w*\s*=\s*[\w.]*$`)
 	// pythonAssign is an assignment in one line.
@@ -66,6 +70,30 @@ func ofPython(text string, given map[string]string) (*Programs, error) {
 		return nil, nil
 	}
 	return &Programs{Commands: m.commands, Skipped: m.skipped}, nil
+}
+
+// ofTexts finds the commands that texts of a program have: run("vllm serve MODEL"), and with
+// variables, f"vllm serve {model}". It returns nil without one.
+func ofTexts(program string, given map[string]string, starts func([]string) bool) *Programs {
+	set := newVariables(given)
+	for name, value := range constantsOf(program, given) {
+		set.values[name] = fmt.Sprint(value)
+	}
+	var own []Command
+	for _, found := range pythonText.FindAllStringSubmatch(program, mostConfigs) {
+		text := strings.Trim(found[2], `"'`)
+		if strings.HasPrefix(found[1], "f") {
+			text = pythonPlace.ReplaceAllString(text, "$${$1}")
+		}
+		list, _, err := shellCommands(text, set)
+		if err == nil && slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }) {
+			own = append(own, list...)
+		}
+	}
+	if own == nil {
+		return nil
+	}
+	return &Programs{Commands: own}
 }
 
 // pythonEngine adds the command that has the options of an engine in a program.

@@ -4,6 +4,7 @@ package commands
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -32,10 +33,20 @@ func Read(text string, given map[string]string, starts func(words []string) bool
 			return m.programs(documents), nil
 		}
 	}
-	list, written, err := shellCommands(text, newVariables(given))
+	set, job := newVariables(given), slurm(text)
+	job.tell(set)
+	list, written, err := shellCommands(text, set)
+	if own := quoted(list, set, starts); len(own) > 0 {
+		list = own
+	}
+	for i := range list {
+		list[i].Product = job.product
+	}
 	switch {
 	case err == nil && slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }):
 		return &Programs{Commands: list, Written: written}, nil
+	case err == nil && len(manifests(written)) > 0:
+		return ofManifest(manifests(written), given, starts), nil
 	case notYAML != nil && (strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:")):
 		return nil, unreadable(text, notYAML)
 	}
@@ -50,10 +61,46 @@ func Read(text string, given map[string]string, starts func(words []string) bool
 		return ofManifest(documents, given, starts), nil
 	}
 	if err != nil {
+		if programs := ofTexts(text, given, starts); programs != nil {
+			return programs, nil
+		}
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
 	return &Programs{Commands: list, Written: written}, nil
+}
+
+// quoted returns the commands that the words of others quote, where no command starts an engine by
+// itself: submit 'vllm serve MODEL'.
+func quoted(list []Command, set variables, starts func([]string) bool) (own []Command) {
+	if slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }) {
+		return nil
+	}
+	for _, c := range list {
+		for i, word := range c.Words {
+			if i == 0 || !strings.Contains(word, " ") || Mentions(c.Words[0]) {
+				continue
+			}
+			inner, _, err := shellCommands(reopened(word), set)
+			if err == nil && slices.ContainsFunc(inner, func(c Command) bool {
+				return starts(c.Words)
+			}) {
+				own = append(own, inner...)
+			}
+		}
+	}
+	return own
+}
+
+// manifests returns the documents of the files that a script writes, or gives to kubectl, which are
+// manifests.
+func manifests(written map[string]string) (list []map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if documents, err := Decode(written[name]); err == nil && ofKubernetes(documents) {
+			list = append(list, documents...)
+		}
+	}
+	return list
 }
 
 // ofKubernetes reports whether some document says which kind of object it is.

@@ -114,8 +114,9 @@ func (v variables) inside(c *Command) ([]Command, bool) {
 	}
 	script, arguments, ok := shellScript(words)
 	if !ok {
-		script, ok = elsewhere(c.Words)
+		script, ok = v.elsewhere(c.Words)
 	}
+	script = v.whole(script)
 	if !ok || *v.left < len(script) {
 		return nil, false
 	}
@@ -131,13 +132,24 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"sh", "bash", "ash", "dash"}, Base(program))
 }
 
+// whole returns a script, and the text of a variable in place of a script that is one: eval "$X".
+func (v variables) whole(script string) string {
+	said, is := strings.CutPrefix(script, open)
+	said, ended := strings.CutSuffix(said, closed)
+	_, name, _ := strings.Cut(said, ":")
+	if text, known := v.values[name]; known && is && ended { // in which it does not stand itself
+		return strings.ReplaceAll(text, ":"+name+closed, ":"+closed)
+	}
+	return script
+}
+
 // elsewhere returns the script that a command such as ssh or tmux is given to run elsewhere.
-func elsewhere(words []string) (script string, ok bool) {
+func (v variables) elsewhere(words []string) (script string, ok bool) {
 	if len(words) < 2 || !slices.Contains([]string{"ssh", "tmux", "screen", "eval", "wsl", "su",
 		"pdsh", "parallel-ssh"}, Base(words[0])) {
 		return "", false
 	}
-	script = words[len(words)-1]
+	script = v.whole(words[len(words)-1])
 	return script, strings.Contains(script, " ")
 }
 
@@ -184,13 +196,13 @@ func (v variables) open(p *syntax.ParamExp) string {
 	if v.set[name] > 0 {
 		line = v.set[name]
 	}
-	if !syntax.ValidName(name) {
+	if !IsName(name) {
 		name = ""
 	}
 	return mark(line, name)
 }
 
-// keepHereDocument keeps what a statement such as cat <<EOF >FILE writes.
+// keepHereDocument keeps what a statement such as cat <<EOF >FILE writes, or reads.
 func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]string) {
 	var name, text string
 	for _, r := range statement.Redirs {
@@ -202,6 +214,10 @@ func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]s
 		case r.Op == syntax.RdrOut && r.Word != nil:
 			name, _ = v.literal(r.Word)
 		}
+	}
+	if call, ok := statement.Cmd.(*syntax.CallExpr); ok && name == "" && len(call.Args) > 0 {
+		name = call.Args[0].Lit() // which reads the text: kubectl apply -f - <<EOF
+		text = written[name] + "\n---\n" + text
 	}
 	if name != "" && text != "" {
 		written[path.Base(name)] = text
@@ -248,6 +264,16 @@ func (v variables) write(b *strings.Builder, parts []syntax.WordPart, quoted boo
 				b.WriteString(strconv.Itoa(n))
 			} else {
 				b.WriteString(mark(p.Pos().Line(), v.unset(p.X)))
+			}
+			plain = plain && known
+		case *syntax.CmdSubst:
+			n, known := v.values[counts]
+			if known = known && countsGPUs(p); known {
+				b.WriteString(n)
+			} else if countsGPUs(p) {
+				b.WriteString(mark(part.Pos().Line(), counts))
+			} else {
+				b.WriteString(mark(part.Pos().Line(), ""))
 			}
 			plain = plain && known
 		default:

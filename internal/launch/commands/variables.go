@@ -48,6 +48,7 @@ func constants(file *syntax.File, before variables) variables {
 			if a.Name == nil || a.Naked || known.given[a.Name.Value] {
 				continue
 			}
+			a = appending(a)
 			name := a.Name.Value
 			lines[name] = a.Pos().Line()
 			if a.Append && known.append(a, unsure) {
@@ -63,7 +64,7 @@ func constants(file *syntax.File, before variables) variables {
 				known.values[name] = ""
 			default:
 				value, plain := known.literal(a.Value)
-				known.values[name] = value
+				known.values[name] = named(value, name)
 				if !plain {
 					known.set[name] = a.Pos().Line()
 				}
@@ -99,6 +100,26 @@ func constants(file *syntax.File, before variables) variables {
 	return known
 }
 
+// appending returns X+=" …" for X="$X …", and any other assignment as it is.
+func appending(a *syntax.Assign) *syntax.Assign {
+	if a.Append || a.Value == nil || len(a.Value.Parts) == 0 {
+		return a
+	}
+	parts := a.Value.Parts
+	quotes, quoted := parts[0].(*syntax.DblQuoted)
+	if quoted && len(parts) == 1 && len(quotes.Parts) > 0 {
+		parts = quotes.Parts
+	}
+	p, _ := parts[0].(*syntax.ParamExp)
+	if p == nil || !isSimple(p) || p.Exp != nil || p.Param.Value != a.Name.Value {
+		return a
+	}
+	rest := []syntax.WordPart{&syntax.DblQuoted{Left: a.Pos(), Parts: parts[1:]}}
+	more := *a
+	more.Append, more.Value = true, &syntax.Word{Parts: rest}
+	return &more
+}
+
 // append adds to the value that a variable has: ARGS+=(…), ARGS+=" …". Where it is not known
 // whether that runs, a mark stands for it. It returns false for a variable without a known value.
 func (v variables) append(a *syntax.Assign, unsure bool) bool {
@@ -115,11 +136,11 @@ func (v variables) append(a *syntax.Assign, unsure bool) bool {
 		return true
 	}
 	before, is := v.values[name]
-	if !is || a.Value == nil || a.Index != nil || v.set[name] > 0 {
+	if !is || a.Value == nil || a.Index != nil {
 		return false
 	}
 	more, plain := v.literal(a.Value)
-	if unsure {
+	if unsure && plain { // else what is not known is asked for
 		more, plain = " "+mark(a.Pos().Line(), name), false
 	}
 	if *v.left -= len(before) + len(more); *v.left < 0 {

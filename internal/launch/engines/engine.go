@@ -25,10 +25,10 @@ type Engine struct {
 	Waiting, Running string
 	// Dynamo is the worker by which Dynamo starts it.
 	Dynamo Dynamo
-	// program returns the number of words that start the engine at the beginning of a command; 0
-	// for another program. start is what is written.
-	program func(words []string) int
-	start   []string
+	// programs are the words that start the engine, where python stands for Python of any version;
+	// others are those that begin alike and do not start it. start is what is written.
+	programs, others []string
+	start            []string
 	// express returns the terms of a replica, and interpret turns terms that were read into keys of
 	// a scenario.
 	express   func(d *Replica) options.Terms
@@ -84,14 +84,41 @@ func (e *Engine) WorkerWords(d *Replica, events bool) (words []string, config st
 	return w.Words, w.Config
 }
 
-// isPython reports whether a program is Python.
-func isPython(program string) bool {
-	return strings.HasPrefix(commands.Base(program), "python")
-}
-
 // Starts returns the number of words that start the engine at the beginning of a command; 0 for
 // another program.
-func (e *Engine) Starts(words []string) int { return e.program(words) }
+func (e *Engine) Starts(words []string) int {
+	if slices.ContainsFunc(e.others, func(other string) bool {
+		return begins(words, strings.Fields(other)) > 0
+	}) {
+		return 0
+	}
+	for _, own := range e.programs {
+		if n := begins(words, strings.Fields(own)); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// begins returns the number of words at the beginning of a command that name a program, 0 for
+// another one. A program may stand in a folder, and Python may be of any version and have flags of
+// its own before the module: python3 -u -m MODULE.
+func begins(words, program []string) int {
+	if len(words) == 0 {
+		return 0
+	}
+	n, name := 1, strings.TrimSuffix(commands.Base(words[0]), ".exe")
+	if program[0] == "python" && strings.HasPrefix(name, "python") {
+		for name = "python"; n < len(words) && strings.HasPrefix(words[n], "-") && words[n] != "-m"; {
+			n++
+		}
+	}
+	if rest := program[1:]; name == program[0] && len(words) >= n+len(rest) &&
+		slices.Equal(words[n:n+len(rest)], rest) {
+		return n + len(rest)
+	}
+	return 0
+}
 
 // IsImage reports whether a container image is one that an engine publishes, from its own registry
 // or from a copy. Others have tags that say nothing of the engine.

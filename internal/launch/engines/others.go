@@ -3,11 +3,9 @@ package engines
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/models"
 )
@@ -17,13 +15,7 @@ import (
 func lmdeploy() *Engine {
 	return &Engine{
 		Name: "lmdeploy", Port: 23333, preset: "lmdeploy",
-		program: func(words []string) int {
-			if len(words) > 2 && commands.Base(words[0]) == "lmdeploy" &&
-				slices.Equal(words[1:3], []string{"serve", "api_server"}) {
-				return 3
-			}
-			return 0
-		},
+		programs: []string{"lmdeploy serve api_server"},
 		interpret: func(r *Reading) {
 			r.Set("engine.preset", "lmdeploy")
 			if backend, _ := r.Take("backend"); backend == "pytorch" {
@@ -66,17 +58,8 @@ func (r *Reading) sharedHeads() {
 func llamaCPP() *Engine {
 	return &Engine{
 		Name: "llama.cpp", Port: 8080, preset: "llama.cpp",
-		program: func(words []string) int {
-			switch {
-			case len(words) > 0 && strings.TrimSuffix(commands.Base(words[0]), ".exe") ==
-				"llama-server":
-				return 1
-			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				words[2] == "llama_cpp.server": // llama-cpp-python, by options of its own
-				return 3
-			}
-			return 0
-		},
+		// The second is llama-cpp-python, by options of its own.
+		programs: []string{"llama-server", "python -m llama_cpp.server"},
 		interpret: func(r *Reading) {
 			r.Set("engine.preset", "llama.cpp")
 			r.interpretDrafter("llama.cpp")
@@ -115,12 +98,7 @@ func (r *Reading) inMemory() {
 func tgi() *Engine {
 	return &Engine{
 		Name: "tgi", Port: 80, preset: "tgi",
-		program: func(words []string) int {
-			if len(words) > 0 && commands.Base(words[0]) == "text-generation-launcher" {
-				return 1
-			}
-			return 0
-		},
+		programs: []string{"text-generation-launcher"},
 		interpret: func(r *Reading) {
 			r.Note("Text Generation Inference is not simulated; the nearest is vLLM, as which it " +
 				"is read")
@@ -137,12 +115,7 @@ func tgi() *Engine {
 func nim() *Engine {
 	return &Engine{
 		Name: "nim", Port: 8000, preset: "nim",
-		program: func(words []string) int {
-			if len(words) > 1 && words[0] == "nim" && words[1] == "--nim-image" {
-				return 1
-			}
-			return 0
-		},
+		programs: []string{"nim-container"}, // as package commands calls it
 		interpret: func(r *Reading) {
 			r.Take("image")
 			profile, _ := r.Take("profile")

@@ -1,10 +1,8 @@
 package engines
 
 import (
-	"slices"
 	"strconv"
 
-	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
 )
 
@@ -18,17 +16,9 @@ func sglang() *Engine {
 		start:   []string{"python3", "-m", "sglang.launch_server"},
 		express: expressSGLang, interpret: interpretSGLang,
 		Dynamo: Dynamo{Module: "dynamo.sglang", Image: "sglang-runtime", Version: "0.5.10.post1"},
-		program: func(words []string) int {
-			switch {
-			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				slices.Contains([]string{"sglang.launch_server", "dynamo.sglang",
-					"sglang_router.launch_server"}, words[2]): // of routers, too, with its own
-				return 3
-			case len(words) > 1 && commands.Base(words[0]) == "sglang" && words[1] == "serve":
-				return 2
-			}
-			return 0
-		},
+		programs: []string{"python -m sglang.launch_server", "python -m dynamo.sglang",
+			"python -m sglang_router.launch_server", // of routers, too, with its own
+			"sglang serve"},
 	}
 }
 

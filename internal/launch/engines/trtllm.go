@@ -1,10 +1,8 @@
 package engines
 
 import (
-	"slices"
 	"strconv"
 
-	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/policies"
 )
@@ -18,21 +16,9 @@ func trtllm() *Engine {
 		express: expressTRTLLM, interpret: interpretTRTLLM,
 		Dynamo: Dynamo{Module: "dynamo.trtllm", Image: "tensorrtllm-runtime",
 			Version: "1.3.0rc11"},
-		program: func(words []string) int {
-			switch {
-			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				words[2] == "dynamo.trtllm":
-				return 3
-			case len(words) > 1 && commands.Base(words[0]) == "trtllm-serve" && words[1] == "serve":
-				return 2
-			case len(words) > 1 && commands.Base(words[0]) == "trtllm-serve" && slices.Contains(
-				[]string{"disaggregated", "disaggregated_mpi_worker"}, words[1]):
-				return 0 // which start what stands before engines, or engines of other commands
-			case len(words) > 0 && commands.Base(words[0]) == "trtllm-serve":
-				return 1
-			}
-			return 0
-		},
+		programs: []string{"python -m dynamo.trtllm", "trtllm-serve serve", "trtllm-serve"},
+		// What stands before engines, or engines of other commands.
+		others: []string{"trtllm-serve disaggregated", "trtllm-serve disaggregated_mpi_worker"},
 	}
 }
 

@@ -2,10 +2,8 @@ package engines
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
-	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
 	registry "github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies"
@@ -30,17 +28,8 @@ func vllm() *Engine {
 		Running: "vllm:num_requests_running", start: []string{"vllm", "serve"},
 		express: expressVLLM, interpret: interpretVLLM,
 		Dynamo: Dynamo{Module: "dynamo.vllm", Image: "vllm-runtime", Version: "0.19.0"},
-		program: func(words []string) int {
-			switch {
-			case len(words) > 1 && commands.Base(words[0]) == "vllm" && words[1] == "serve":
-				return 2
-			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				slices.Contains([]string{"vllm.entrypoints.openai.api_server", "dynamo.vllm",
-					"vllm.entrypoints.api_server"}, words[2]):
-				return 3
-			}
-			return 0
-		},
+		programs: []string{"vllm serve", "python -m vllm.entrypoints.openai.api_server",
+			"python -m dynamo.vllm", "python -m vllm.entrypoints.api_server"},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 )
 
@@ -152,9 +153,10 @@ func otherKind(name string) kind {
 		return kind{words("awq", "int4", "gptq", "int4", "marlin", inCheckpoint, "exl2",
 			inCheckpoint, "compressed-tensors", inCheckpoint, "eetq", "int8", "bitsandbytes",
 			"int8", "bitsandbytes-nf4", "int4", "bitsandbytes-fp4", "int4", "fp8", "fp8"), never}
-	case "repository": // whose file in Q4_K_M is taken unless a tag names another
+	case "repository": // whose file in Q4_K_M is taken unless a tag or its name says another
 		return kind{func(text string) (string, error) {
-			if strings.HasSuffix(strings.ToLower(text), "-gguf") && !strings.Contains(text, "oss") {
+			_, says := models.ReadRelease(text)
+			if strings.HasSuffix(strings.ToLower(text), "-gguf") && !says {
 				text += ":Q4_K_M"
 			}
 			return text, nil
