@@ -80,7 +80,7 @@ func formatWord(word string) (d, near hardware.DType, ok bool) {
 		return hardware.MXFP4, "", true
 	case "q4_0":
 		return hardware.Q4_0, "", true
-	case "q4_k_m", "q4_k": // of which the second is another name (tools/quantize/README.md)
+	case "q4_k_m", "q4_k": // two names of one format (tools/quantize/README.md)
 		return hardware.Q4KM, "", true
 	case "q4_k_s", "q4_k_xl": // of Llama-3.1-8B 4.69 and 4.99 GB, where q4_k_m has 4.92
 		return hardware.Q4KM, hardware.Q4KM, true
@@ -155,7 +155,7 @@ func draftWord(word string) bool {
 }
 
 // readName reads the name of a checkpoint: an identifier on a hub, perhaps with a revision after @
-// or a tag after a colon, or a path, of which the last part counts.
+// or a tag after a colon, or a path, whose last part counts.
 func readName(name string) checkpointName {
 	organisation, last := splitName(name)
 	var words []string

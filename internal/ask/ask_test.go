@@ -193,6 +193,36 @@ func pool(role string) string {
 	return ` --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_` + role + `"}'`
 }
 
+// Prose names the accelerator and the release of the engine, as people write them.
+func TestProseNamesTheServer(t *testing.T) {
+	const serve = "vllm serve meta-llama/Llama-3.1-8B-Instruct"
+	for text, want := range map[string]string{
+		"vllm=0.6.2 vs sglang=0.3.2 on 2 H100s\n" + serve:        "h100-sxm 0.6.2",
+		"on two A100s, vLLM v0.8.5.post1:\n" + serve:             "a100-80gb-sxm 0.8.5.post1",
+		"vLLM Version: 0.10.1 (L40S)\n" + serve:                  "l40s 0.10.1",
+		"4x L4, torch 2.3.0\n" + serve:                           "l4 ",
+		"H100, vllm 0.6.2 and then vllm 0.7.0\n" + serve:         "h100-sxm ",
+		"H200s\ndocker run vllm/vllm-openai:v0.9.0 --model gpt2": "h200-sxm 0.9.0",
+		"H100 sglang，0.4.0.post2\n" + strings.Replace(serve, "vllm serve", "python3 -m "+
+			"sglang.launch_server --model-path", 1): "h100-sxm 0.4.0.post2",
+	} {
+		p, err := Read(text, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got := p.GPU + " "
+		for _, set := range p.Reading.Settings {
+			if version, is := strings.CutPrefix(set, "engine.version="); is {
+				got += version
+			}
+		}
+		if got != want {
+			t.Errorf("%s: found %s, want %s", text, got, want)
+		}
+	}
+}
+
 // What is missing is asked for, with its flag; what is no thread is refused.
 func TestWhatIsMissing(t *testing.T) {
 	const server = "vllm serve meta-llama/Llama-3.1-8B-Instruct"

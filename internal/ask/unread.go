@@ -55,7 +55,7 @@ func speedForm() *regexp.Regexp {
 		`(?:/| per | an? )(?:s|sec|second|min|minute)\b|\b(?:ttft|tpot|itl|latency)\b[^.]{0,40}\b\d[\d.,]* ?m?s\b`)
 }
 
-// unread lists the paragraphs that look like results, of which nothing was read.
+// unread lists the paragraphs that look like results and were not read.
 func (p *Paste) unread() {
 	forms := figureForms()
 	if len(p.Runs) == 0 { // a sentence has what a table would have

@@ -98,7 +98,7 @@ func Beside(text string, given map[string]string) (settings, notes []string, err
 	}
 	found, err := commands.Read(text, given, Starts)
 	if err != nil {
-		return nil, nil, nil // a program, say, of which the reader of engines knows more
+		return nil, nil, nil // a program, say, that the reader of engines takes
 	}
 	list, err := loads(found)
 	if err != nil || len(list) == 0 {

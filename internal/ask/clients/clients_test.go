@@ -26,6 +26,10 @@ func TestCommandsOfTools(t *testing.T) {
 		"python -m sglang.bench_serving --dataset-name random --random-input 4096 " +
 			"--random-output 512 --random-range-ratio 1 --request-rate 2": {"workload.rate=2/s",
 			"workload.prompt=4096", "workload.output=512"},
+		"benchmark_serving.py --dataset /d/ShareGPT_V3_unfiltered.json": {
+			"workload.prompt={distribution: lognormal, mean: 217, cv: 1.2}"},
+		"vllm bench serve --dataset-name hf --dataset-path A/ShareGPT_Vicuna": {
+			"workload.prompt={distribution: lognormal, mean: 217, cv: 1.2}"},
 		"python -m sglang.bench_serving --dataset-name random": {
 			"workload.prompt={distribution: uniform, min: 1, max: 1024}"},
 		"python -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-num-groups " +

@@ -173,7 +173,7 @@ func (l *Load) arrivals() ([]string, error) {
 	return list, nil
 }
 
-// Mean returns the mean length of input or output that the load asks for; 0 where it says none.
+// Mean returns the mean length of input or output that the load asks for; 0 where it does not.
 func (l *Load) Mean(side string) float64 {
 	mean, _ := l.number(side, 0)
 	ratio, _ := l.number("ratio", 0)

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"slices"
 	"strconv"
 )
 
@@ -46,14 +45,6 @@ type Place struct {
 	Branch int
 	// Scaler is the HorizontalPodAutoscaler of the object, or what replaces one, nil without one.
 	Scaler map[string]any
-}
-
-// Mentions reports whether a program prints, finds or ends the commands that its words have, and
-// does not start them.
-func Mentions(program string) bool {
-	return slices.Contains([]string{"echo", "printf", "grep", "pgrep", "pkill", "kill", "killall",
-		"ps", "man", "which", "pip", "pip3", "alias", "sed", "awk", "test", "[", "[["},
-		Base(program))
 }
 
 // MostReplicas bounds the numbers of replicas that are multiplied: a scenario has fewer.

@@ -16,9 +16,10 @@ var (
 	pythonStarts = regexp.MustCompile(`\b(LLMConfig|LLM|Engine|EngineArgs|AsyncEngineArgs)\(|` +
 		`\[\s*["'](?:vllm|python3?|sglang|trtllm-serve|lmdeploy|llama-server|` +
 		`text-generation-launcher)["']`)
-	// pythonText is a text that may be a command, with its prefix, and pythonPlace a variable in one
-	// with the prefix f.
-	pythonText  = regexp.MustCompile(`(?s)(\b[frb]+|)("""[^"]+"""|'''[^']+'''|"[^"\n]+"|'[^'\n]+')`)
+	// pythonText is a text that may be a command, with its prefix, and pythonPlace a variable in
+	// one with the prefix f.
+	pythonText = regexp.MustCompile(`(?s)(\b[frb]+|)("""[^"]+"""|'''[^']+'''|"[^"\n]+"|` +
+		`'[^'\n]+')`)
 	pythonPlace = regexp.MustCompile(`\{(\w+)\}`)
 	// pythonRole names the pool that a configuration is assigned to.
 	pythonRole = regexp.MustCompile(`(prefill|decode)\w*\s*=\s*[\w.]*$`)
@@ -86,7 +87,8 @@ func ofTexts(program string, given map[string]string, starts func([]string) bool
 			text = pythonPlace.ReplaceAllString(text, "$${$1}")
 		}
 		list, _, err := shellCommands(text, set)
-		if err == nil && slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }) {
+		engine := func(c Command) bool { return starts(c.Words) }
+		if err == nil && slices.ContainsFunc(list, engine) {
 			own = append(own, list...)
 		}
 	}

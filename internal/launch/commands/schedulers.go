@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // machine is what a job asks a scheduler for: the accelerator of each node, as the scheduler names
@@ -31,7 +29,7 @@ var (
 
 // slurm returns what a script asks Slurm for.
 func slurm(text string) (m machine) {
-	for _, line := range slurmLine.FindAllString(text, mostLines) {
+	for _, line := range slurmLine.FindAllString(text, mostDocuments) {
 		if found := slurmGPUs.FindStringSubmatch(line); found != nil {
 			m.product = found[1]
 			m.accelerators, _ = strconv.Atoi(found[2]) // beyond the range it has no meaning
@@ -40,8 +38,8 @@ func slurm(text string) (m machine) {
 	return m
 }
 
-// skyPilot returns what the resources of a task of SkyPilot ask for: H100:8, {H100: 8}, or a choice
-// of which it takes the cheapest (docs/source/reference/yaml-spec.rst of skypilot-org/skypilot).
+// skyPilot returns what the resources of a task of SkyPilot ask for: H100:8, {H100: 8}, or several,
+// and takes the cheapest (docs/source/reference/yaml-spec.rst of skypilot-org/skypilot).
 func skyPilot(accelerators any) machine {
 	var choices []string
 	switch v := accelerators.(type) {
@@ -121,10 +119,6 @@ func dstack(gpu any) (m machine) {
 	return m
 }
 
-// counts is the name of the variable that stands for the number of accelerators of a node, where a
-// script counts them.
-const counts = "GPUS"
-
 // tell gives a script the variables that its scheduler sets.
 func (m machine) tell(set variables) {
 	if m.accelerators < 1 {
@@ -136,21 +130,4 @@ func (m machine) tell(set variables) {
 			set.values[name] = strconv.Itoa(m.accelerators)
 		}
 	}
-}
-
-// countsGPUs reports whether a substitution counts the GPUs of the machine:
-// $(nvidia-smi --list-gpus | wc -l).
-func countsGPUs(s *syntax.CmdSubst) bool {
-	if len(s.Stmts) != 1 {
-		return false
-	}
-	pipe, _ := s.Stmts[0].Cmd.(*syntax.BinaryCmd)
-	if pipe == nil || pipe.Op != syntax.Pipe {
-		return false
-	}
-	first, _ := pipe.X.Cmd.(*syntax.CallExpr)
-	last, _ := pipe.Y.Cmd.(*syntax.CallExpr)
-	return first != nil && last != nil && len(first.Args) > 0 && len(last.Args) == 2 &&
-		first.Args[0].Lit() == "nvidia-smi" && last.Args[0].Lit() == "wc" &&
-		last.Args[1].Lit() == "-l"
 }

@@ -373,7 +373,7 @@ func (v variables) split(word *syntax.Word) ([]string, bool) {
 		return nil, false
 	}
 	*v.left -= len(partial)
-	return strings.Fields(partial), true // some of which have marks
+	return strings.Fields(partial), true // some have marks
 }
 
 // sizeOf returns the bytes that words have together.
@@ -406,6 +406,14 @@ func unescape(text string, quoted bool) string {
 // Base returns the name of a program without its folder.
 func Base(program string) string { return path.Base(program) }
 
+// Mentions reports whether a program prints, finds or ends the commands that its words have, and
+// does not start them.
+func Mentions(program string) bool {
+	return slices.Contains([]string{"echo", "printf", "grep", "pgrep", "pkill", "kill", "killall",
+		"ps", "man", "which", "pip", "pip3", "alias", "sed", "awk", "test", "[", "[["},
+		Base(program))
+}
+
 // shellScript returns the script of a command such as sh -c "…", and its arguments.
 func shellScript(command []string) (script string, arguments []string, ok bool) {
 	for i, word := range command[:max(0, len(command)-1)] {
@@ -420,4 +428,25 @@ func shellScript(command []string) (script string, arguments []string, ok bool) 
 		return command[i+1], rest[min(1, len(rest)):], true // the first is its own name
 	}
 	return "", nil, false
+}
+
+// counts is the name of the variable that stands for the number of accelerators of a node, where a
+// script counts them.
+const counts = "GPUS"
+
+// countsGPUs reports whether a substitution counts the GPUs of the machine:
+// $(nvidia-smi --list-gpus | wc -l).
+func countsGPUs(s *syntax.CmdSubst) bool {
+	if len(s.Stmts) != 1 {
+		return false
+	}
+	pipe, _ := s.Stmts[0].Cmd.(*syntax.BinaryCmd)
+	if pipe == nil || pipe.Op != syntax.Pipe {
+		return false
+	}
+	first, _ := pipe.X.Cmd.(*syntax.CallExpr)
+	last, _ := pipe.Y.Cmd.(*syntax.CallExpr)
+	return first != nil && last != nil && len(first.Args) > 0 && len(last.Args) == 2 &&
+		first.Args[0].Lit() == "nvidia-smi" && last.Args[0].Lit() == "wc" &&
+		last.Args[1].Lit() == "-l"
 }

@@ -109,7 +109,8 @@ func begins(words, program []string) int {
 	}
 	n, name := 1, strings.TrimSuffix(commands.Base(words[0]), ".exe")
 	if program[0] == "python" && strings.HasPrefix(name, "python") {
-		for name = "python"; n < len(words) && strings.HasPrefix(words[n], "-") && words[n] != "-m"; {
+		name = "python"
+		for n < len(words) && strings.HasPrefix(words[n], "-") && words[n] != "-m" {
 			n++
 		}
 	}

@@ -343,7 +343,7 @@ func numbers(s *scenarios.Scenario) []number {
 	add("batching.", s.Batching.Settings())
 	add("memory.", s.Memory.Settings())
 	if s.Memory.Tokens == 0 { // else the size of the cache is given
-		share := strconv.FormatFloat(s.Memory.Utilization, 'g', -1, 64)
+		share := strconv.FormatFloat(s.Memory.Utilization, 'g', 4, 64)
 		list = append(list, number{"memory.utilization", share, "0.85,0.9,0.95", ""})
 	}
 	return list
