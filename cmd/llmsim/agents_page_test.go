@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"os"
 	"path/filepath"
@@ -25,14 +24,7 @@ func TestAgentsPage(t *testing.T) {
 		"agents-routing.svg": "routing/plots/output_throughput.svg",
 	} {
 		got := testkit.Read(t, filepath.Join(dir, made))
-		path := filepath.Join("..", "..", "docs", "pictures", picture)
-		if *update {
-			testkit.OK(t, os.WriteFile(path, got, 0o666))
-		}
-		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the command draws (%v): go test ./cmd/llmsim -run AgentsPage "+
-				"-update", picture, err)
-		}
+		testkit.SamePicture(t, filepath.Join("..", "..", "docs", "pictures", picture), got, *update)
 	}
 	rate := table(t, filepath.Join(dir, "memory"), "memory.cpu", "workload.arrivals.users",
 		"output_throughput")

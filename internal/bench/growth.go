@@ -60,7 +60,7 @@ func Draw(dir string, cases []Case, results []Result) error {
 		{"growth-time", "Time of a request, the program's start included", "µs", times},
 		{"growth-memory", "Memory of a run", "MB", memory},
 	} {
-		p, err := plots.Growth(picture.title, "number (see the legend)", picture.y,
+		p, err := plots.Growth(picture.title, "number of what a line is named after", picture.y,
 			picture.series)
 		if err != nil {
 			return err

@@ -69,6 +69,7 @@ func (c *Curves) Draw() (*plot.Plot, error) {
 	entries := 0
 	if p.missedKey(c.Series) {
 		entries = 1
+		p.legend(true) // names stand at the right
 	}
 	if c.Percent && p.Y.Min > 0 && p.Y.Min < 100 {
 		p.Y.Min, p.Y.Max = max(0, p.Y.Min-0.15*(100-p.Y.Min)), 100
@@ -156,7 +157,7 @@ func Tradeoff(title, x, y string, series []Series, limit float64, name string) (
 	}
 	names.add(p)
 	if p.missedKey(series) {
-		p.Legend.Top = true
+		p.legend(true) // names stand at the right
 		leaveRoom(p.Plot, 2)
 	} else {
 		leaveRoom(p.Plot, 1)
@@ -190,10 +191,13 @@ func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
 		s.Missed = nil
 		p.curve(i, s.on(true, true), names, false)
 	}
+	if p.Y.Max < p.Y.Min { // without points
+		p.Y.Min, p.Y.Max = 0, 1
+	}
 	p.Y.Min = math.Floor(p.Y.Min)
 	p.Y.Max = max(p.Y.Min+1, math.Ceil(p.Y.Max)) // a decade at least
 	names.add(p)
-	roomForLegend(p.Plot, 0)
+	leaveRoom(p.Plot, 1)
 	return p.done()
 }
 
