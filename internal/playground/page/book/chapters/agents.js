@@ -73,7 +73,7 @@
         text: ["First tokens come after {=onfirst ms} with a cache, and after {=offfirst ms} without. {if onfirst < 0.95 * offfirst: It also spares those who are being answered: fewer prompt tokens stand in their steps.; else: With so little to find, that is nearly the same.}",
           "{if at(keep, 'on', run.total_input_tokens) > 1.005 * at(keep, 'off', run.total_input_tokens): Answers that come sooner are also followed sooner, so a little more is asked in the minute: the bars differ in length.; else: } Between two turns, three seconds pass on average in which the reader reads or the tool works. The text lies in memory meanwhile."],
         board: [["{=onfirst ms big} and {=offfirst ms}", "to the first token, with and without"]] },
-      { title: "When others overwrite it", set: { turns: 6, rate: 1, keep: "small" },
+      { title: "{if smallshare < 0.5 * onshare: When others overwrite it; else: While the room suffices}", set: { turns: 6, rate: 1, keep: "small" },
         lead: "Give the same server room for 16,000 tokens only: for {turns} and {rate}, a cache finds {=smallshare % kv} of prompts.",
         text: ["{if smallshare < 0.5 * onshare: While a tool works, others need the room, and the text is overwritten. With all the memory it was {=onshare %}. First tokens come after {=smallfirst ms}.; else: With all the memory it is {=onshare %}: here that room suffices, or nearly. First tokens come after {=smallfirst ms}.}",
           "Texts that must go can go to the host's memory, and come back over a link. With 32 GiB there, {=hostshare % kv} are found, and first tokens come after {=hostfirst ms}. With {keep} as it is now, {=share %} are found."],

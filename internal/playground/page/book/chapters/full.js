@@ -48,7 +48,7 @@
         text: ["{if surefirst > 1.05 * againfirst: With computing again it was {=againfirst ms}: to be safe is to let people wait while room is empty. {=sureused % kv} of the memory is in use, in place of {=at(way, 'recompute', used) %}.; elif surefirst < 0.95 * againfirst: With computing again it was {=againfirst ms}.; else: With computing again it was about the same, {=againfirst ms}.}",
           "And nobody knows the lengths. Who keeps room for the longest answer, 600 tokens, has {=longused % kv} of the memory in use, and first tokens after {=longfirst ms}. In the picture, the server's way is to {way} when memory is full."],
         board: [["{=surefirst ms} and {=longfirst ms big}", "to a first token, with lengths known, and with the longest kept"]] },
-      { title: "When it is simply too little", set: { way: "recompute", room: 7000, rate: 10 },
+      { title: "{if waits > 5 or lost > 0: When it is simply too little; else: When it is enough}", set: { way: "recompute", room: 7000, rate: 10 },
         lead: "For {rate} and room for {room}, {=waits x} wait on average. First tokens come after {=first ms}.",
         text: ["{if waits > 5 and way = 'few': The queue grows because there are 8 places only: {=used %} of the memory is in use.; elif waits > 5: Whoever gives way, the queue stays: {=rows x} decode at once on average, and more are not let into this memory.; elif lost > 0: Preemptions tell that memory is short before the queue does.; else: Here memory is no limit.}",
           "What makes room is more memory, fewer heads (chapter 7), keys and values in 8 bits (chapter 11), or shorter texts."],
