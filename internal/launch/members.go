@@ -84,6 +84,15 @@ func otherEngine(list []commands.Command) error {
 			for _, other := range [][3]string{
 				{"ollama", "Ollama", "llama.cpp, which it runs: llama-server -hf OWNER/MODEL-GGUF"},
 				{"mlc_llm", "MLC LLM", "vLLM: vllm serve OWNER/MODEL"},
+				{"aphrodite", "Aphrodite", "vLLM: vllm serve OWNER/MODEL"},
+				{"openllm", "OpenLLM", "vLLM, which it runs: vllm serve OWNER/MODEL"},
+				{"xinference", "Xinference", "the engine that it runs: vllm serve OWNER/MODEL"},
+				{"fastchat.serve.vllm_worker", "FastChat", "vLLM, which it runs: vllm serve " +
+					"OWNER/MODEL"},
+				{"djl-serving", "DJL Serving", "the engine that it runs: vllm serve OWNER/MODEL"},
+				{"worker-v1-vllm", "RunPod's worker", "vLLM, which it runs: vllm serve " +
+					"OWNER/MODEL"},
+				{"tritonserver", "Triton", "TensorRT-LLM: trtllm-serve OWNER/MODEL"},
 				{"lightllm.server.api_server", "LightLLM", "SGLang: python3 -m " +
 					"sglang.launch_server --model-path OWNER/MODEL"}} {
 				if program == other[0] {
@@ -174,12 +183,18 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 	return m, nil
 }
 
-// version returns the engine's by its image; zero where that does not say it.
+// version returns the engine's by its image, or by what the text installs; zero where neither says
+// it.
 func (s *started) version() registry.Version {
-	if !engines.IsImage(s.Image) {
+	if engines.IsImage(s.Image) {
+		return options.VersionOf(s.Image)
+	}
+	name := map[string]string{"trtllm": "tensorrt-llm"}[s.engine.Name]
+	v, err := registry.ParseVersion(s.Installed[cmp.Or(name, s.engine.Name)])
+	if err != nil {
 		return registry.Version{}
 	}
-	return options.VersionOf(s.Image)
+	return v
 }
 
 // nodes returns the number of nodes that a command says its replica spans; 1 where it says nothing.

@@ -523,6 +523,44 @@ func TestSchedulersSayTheMachine(t *testing.T) {
 	}
 }
 
+// What a program adds to the words of a command, a release that is installed, and the replicas of
+// an autoscaler that is not read are read or said.
+func TestWhatProgramsAddIsReadOrSaid(t *testing.T) {
+	const list = "n = 2\ncmd = [\n  \"vllm\", \"serve\", \"Qwen/Qwen3-32B\",\n]\n"
+	const ray = "LLMConfig(model_loading_config=dict(model_id='Qwen/Qwen3-32B'), " +
+		"deployment_config=dict(autoscaling_config=dict(min_replicas=1, max_replicas=4)))"
+	for text, want := range map[string]string{
+		list + "cmd += [\"-tp\", str(n)]\nrun(cmd)":      "parallelism.tensor=2",
+		list + "cmd.extend([\"-tp\", \"4\"])":            "parallelism.tensor=4",
+		list + "if fast:\n    cmd += [\"-tp\", \"4\"]":   "line 6 adds words on a condition",
+		"pip install vllm==0.8.5.post1\nvllm serve gpt2": "engine.version=0.8.5.post1",
+		"pip install 'sglang[all]==0.4.3'\nsglang serve --model-path Qwen/Qwen3-8B": "" +
+			"engine.version=0.4.3",
+		"pip install vllm==0.8.5\npip install vllm==0.9.0\nvllm serve gpt2": "model=gpt2",
+		"pip install vllm==0.8.5\ndocker run vllm/vllm-openai:v0.9.0 --model gpt2": "" +
+			"engine.version=0.9.0",
+		ray: "the autoscaler's 1 to 4 replicas 1 are read",
+	} {
+		r, err := launch.Read(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		said := strings.Join(append(r.Settings, r.Notes...), "\n")
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %s", text, said, want)
+		}
+	}
+	for _, other := range []string{"aphrodite run m", "openllm serve m",
+		"tritonserver --model-repository=m",
+		"docker run -e MODEL_NAME=m runpod/worker-v1-vllm:v2.7.0"} {
+		_, err := launch.Read(other)
+		if err == nil || !strings.Contains(err.Error(), "the nearest is") {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
+
 // What a placeholder stands for is asked for by its name where it decides sizes.
 func TestPlaceholdersAreAskedFor(t *testing.T) {
 	for _, text := range []string{"vllm serve <MODEL> --tensor-parallel-size <num gpus>",

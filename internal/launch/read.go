@@ -119,6 +119,10 @@ func readWith(text string, given map[string]string, beside files) (*Reading, err
 	if err != nil {
 		return nil, err
 	}
+	releases := commands.Releases(text)
+	for i := range found.Commands {
+		found.Commands[i].Installed = releases
+	}
 	r, err := fleetOf(found.Commands, beside.or(found.Written))
 	if err != nil && len(found.Skipped) > 0 {
 		return nil, fmt.Errorf("%w; %s", err, found.Skipped[0])

@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Command is a simple command, with what stands around it.
@@ -27,6 +29,8 @@ type Place struct {
 	Product string
 	// Precision is the number format of the weights that a recipe names, such as fp4.
 	Precision string
+	// Installed are the releases of packages that the text around installs, by their names.
+	Installed map[string]string
 	// Replicas is how often the command runs; 0 where that is not said.
 	Replicas int
 	// Stopped is set where the object says that it has no replica.
@@ -45,6 +49,24 @@ type Place struct {
 	Branch int
 	// Scaler is the HorizontalPodAutoscaler of the object, or what replaces one, nil without one.
 	Scaler map[string]any
+}
+
+// installed names a release of a package of Python: vllm==0.8.5, sglang[all]==0.4.3.post2.
+var installed = regexp.MustCompile(`\b(vllm|sglang|tensorrt[-_]llm|lmdeploy)(?:\[[\w,-]*\])?` +
+	`==(\d+\.\d+[\w.]*)`)
+
+// Releases returns the releases that a text installs, of each package one: of several nothing
+// follows.
+func Releases(text string) map[string]string {
+	list := map[string]string{}
+	for _, found := range installed.FindAllStringSubmatch(text, mostKeys) {
+		name, release := strings.ReplaceAll(found[1], "_", "-"), strings.TrimRight(found[2], ".")
+		if before, twice := list[name]; twice && before != release {
+			release = ""
+		}
+		list[name] = release
+	}
+	return list
 }
 
 // MostReplicas bounds the numbers of replicas that are multiplied: a scenario has fewer.

@@ -225,6 +225,14 @@ func (m *manifest) container(container map[string]any, around Place) {
 			around.Replicas = min(n, MostReplicas)
 		}
 	}
+	m.ranges(At(container, "service", "replica_policy", "max_replicas"), around)
+	// Those of dstack are a range.
+	if from, to, ranged := strings.Cut(fmt.Sprint(container["replicas"]), ".."); ranged {
+		n, _ := strconv.Atoi(from)
+		most, _ := strconv.Atoi(to)
+		around.Replicas = min(max(0, n), MostReplicas)
+		m.ranges(most, around)
+	}
 	if around.size > 0 {
 		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
 	}

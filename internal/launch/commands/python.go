@@ -44,7 +44,9 @@ func ofPython(text string, given map[string]string) (*Programs, error) {
 		if at[2] < 0 { // a list of words
 			p := newLiterals(text[at[0]+1:], values)
 			if list, err := p.list("]"); err == nil {
-				m.add(Command{Words: stringsOf(list)})
+				more, left := grown(text, at[0], values)
+				m.add(Command{Words: stringsOf(append(list, more...))})
+				m.skipped = append(m.skipped, left...)
 			}
 			continue
 		}
@@ -96,6 +98,29 @@ func ofTexts(program string, given map[string]string, starts func([]string) bool
 		return nil
 	}
 	return &Programs{Commands: own}
+}
+
+// grown returns what a program adds to the list of words that begins at an offset, cmd += [...] or
+// cmd.extend([...]), and notes on what it adds on a condition, which is left out.
+func grown(text string, at int, values map[string]any) (more []any, notes []string) {
+	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
+	name := strings.TrimLeft(line, " \t")
+	indent := len(line) - len(name)
+	name, _, assigned := strings.Cut(name, "=")
+	if name, _, _ = strings.Cut(strings.TrimSpace(name), ":"); !assigned || !IsName(name) {
+		return nil, nil
+	}
+	adds := regexp.MustCompile(`(?m)^([ \t]*)` + name + `(?: *\+= *|\.extend\()\[`)
+	for _, found := range adds.FindAllStringSubmatchIndex(text[at:], mostConfigs) {
+		list, err := newLiterals(text[at+found[1]:], values).list("]")
+		if err == nil && found[3]-found[2] <= indent {
+			more = append(more, list...)
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("line %d adds words on a condition, and was left out",
+			1+strings.Count(text[:at+found[0]], "\n")))
+	}
+	return more, notes
 }
 
 // pythonEngine adds the command that has the options of an engine in a program.
