@@ -9,7 +9,7 @@
 //   figures  {name: "formula"}: formulas by name (see words.js), of which texts and boards may use the names
 //   scene    (look) => ledger.scene(look.get("here"), {readers: look.h.readers}): what the machine draws.
 //            A handle hides a field of the same name: call them otherwise (a field of "here" is also here.field)
-//   draw     (canvas, look) => what was drawn: a stage of one's own in place of the machine, here or in a step;
+//   draw     (canvas, look) => what was drawn: a stage of one's own in place of the machine, here, in a step, or in ask, check or measured;
 //            look.at is the share of a loop of look.lasts seconds that is over (chapter or step: lasts: 8)
 //   steps    [{title, lead, text: […], board: [[line, note], …], set: {handle: value}, figure: (canvas, look) => {…}, notes}]
 //            set moves handles when a reader comes to the step; figure is drawn under the board; notes are the lecturer's
@@ -76,15 +76,15 @@ const book = (() => {
   }
 
   // pages are the steps of a chapter and what follows them: the question, the check, and what was measured.
-  const pages = (c) => c.plays ? c.steps : [...c.steps, ...c.ask ? [{ title: "What would you do?", kind: "ask", set: c.ask.at }] : [],
-    ...c.check ? [{ title: "Check yourself", kind: "check", set: c.check.at }] : [], ...c.measured ? [{ title: "Measured", kind: "measured" }] : []];
+  const pages = (c) => c.plays ? c.steps : [...c.steps, ...c.ask ? [{ title: "What would you do?", kind: "ask", set: c.ask.at, draw: c.ask.draw }] : [],
+    ...c.check ? [{ title: "Check yourself", kind: "check", set: c.check.at, draw: c.check.draw }] : [], ...c.measured ? [{ title: "Measured", kind: "measured", draw: c.measured.draw }] : []];
   const page = () => pages(now.chapter)[now.step];
 
   // Say shows a text: handles can be dragged, figures and conditions know what they were computed from.
   function Say({ text, l }) { return html`${sentences.parse(text).map((p) => part(p, l))}`; }
 
   function part(p, l) {
-    if (typeof p === "string") return p;
+    if (typeof p === "string") return p.replace(/(\d) (?=%|(ms|[kMGT]B)\b)/g, "$1\u00a0");
     if (p.handle) return html`<${Handle} name=${p.handle} l=${l} />`;
     if (p.figure) {
       const value = sentences.value(p.figure, l);

@@ -75,7 +75,7 @@
         board: [["H100: {=h100flash.peak FLOP/s} / {=h100flash.bandwidth B/s} = {=h100flash.peak / h100flash.bandwidth n big} FLOP for each byte", "balance them"], ["H20: {=h20flash.peak FLOP/s} / {=h20flash.bandwidth B/s} = {=h20flash.peak / h20flash.bandwidth n big}", "FLOP for each byte"]] },
     ],
     ask: {
-      at: { length: 6000, kernel: "naive", gpu: "h20" },
+      at: { length: 6000, kernel: "naive", gpu: "h20" }, draw: clocks,
       text: "An H20 takes {=ms ms} for a prompt of 6,000 tokens with scores in memory. Which change saves the most time?", best: { least: "ms" },
       shows: "{=ms ms}, {=bytes.scores B} of scores",
       answers: [

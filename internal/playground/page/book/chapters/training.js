@@ -66,7 +66,7 @@
         board: [["{over: {=at(many, 1024, large.step_s) x} s | {=at(many, 16384, large.step_s) x} s} = {=at(many, 1024, large.step_s) / at(many, 16384, large.step_s) x big}", "times as fast with sixteen times the GPUs"]] },
     ],
     ask: {
-      at: { many: 1024 },
+      at: { many: 1024 }, draw: timed,
       text: "On 1,024 H100, Llama 3.1 405B would take {=large.days n} days. It should be done within half a year, for the least money. What do you take?", best: { where: "large.days <= 182", least: "large.dollars" },
       shows: "{=large.days n} days, {=large.dollars / 1000000 n} million dollars",
       answers: [
@@ -84,6 +84,7 @@
       near: [["8 * 2 / 64", "That is for the weights alone, as to use the model."], ["8 * each", "That is all of it; 64 share it."]],
     },
     measured: {
+      draw: timed,
       text: "The authors of Llama 3 report 43 % of the peak on 8,192 H100, and 41 % on 16,384. Simulated with as many sequences of 8,192 tokens: {=at(many, 8192, large.mfu) %} and {=at(many, 16384, large.mfu) %}.",
       source: "The Llama 3 Herd of Models (2024), table 4", url: "https://arxiv.org/abs/2407.21783",
     },
