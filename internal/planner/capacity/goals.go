@@ -39,16 +39,20 @@ func (s *cheapestGoal) find(ctx context.Context) error { return s.cheapest(ctx) 
 
 // cheapest finds the cheapest fleet that keeps the SLO.
 func (s *search) cheapest(ctx context.Context) error {
-	return s.inSteps(ctx, s.settle, s.refineRatios, (&shapeRows{s}).alone)
+	return s.inSteps(ctx, s.fromMenu, (&shapeRows{s}).alone, s.refineRatios)
 }
 
-// settle finds the cheapest fleet at the settings of the menu and others, of the groups of the
-// menu.
-func (s *search) settle(ctx context.Context) error {
-	if s.Trials.File.Plan.Scaled() {
-		return s.inSteps(ctx, s.answer, s.check, (&tuner{s}).tune)
+// fromMenu finds the cheapest fleet at the settings and of the groups of the menu.
+func (s *search) fromMenu(ctx context.Context) error {
+	if err := s.answer(ctx); err != nil || !s.Trials.File.Plan.Scaled() {
+		return err
 	}
-	return s.inSteps(ctx, s.answer, (&tuner{s}).tune)
+	return s.check(ctx)
+}
+
+// settle finds the cheapest fleet at the settings of the menu and others.
+func (s *search) settle(ctx context.Context) error {
+	return s.inSteps(ctx, s.fromMenu, (&tuner{s}).tune)
 }
 
 // inSteps runs the steps of a search one after another, and reports the answer after each.

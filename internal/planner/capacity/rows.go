@@ -13,57 +13,81 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
-// mostAlone is how many shapes beside the answer's have the plan answered for them alone: those
-// whose bounds are the lowest.
+// mostAlone is how many shapes that cannot be the answer, by their bounds, have the plan answered
+// for them alone: those whose bounds are the lowest.
 const mostAlone = 6
 
-// mostUntuned is up to how many times the price of the answer a shape may cost at the menu's
+// mostUntuned is up to how many times the price of the answer such a shape may cost at the menu's
 // settings for others to be tried: two settings together halve the price of some.
 const mostUntuned = 2
 
-// alone answers the plan for single shapes, each as if it were the whole menu: for the answer's
-// shape, and for others that by their bounds may cost no more than a contender. So each price
-// beside the answer is found as the answer was, with settings of its own; and if one is lower, it
-// is the answer.
+// alone answers the plan for single shapes, each as if it were the whole menu, with settings beside
+// the menu's: for the answer's shape, for all that by their bounds may be the answer, and for some
+// that may cost no more than a contender. Settings that a shape is tried with do not depend on
+// what others cost, so that the answer is that of the shape that costs the least alone.
 func (s *shapeRows) alone(ctx context.Context) error {
-	if p := &s.Trials.File.Plan; s.best < 0 || p.FirstAnswer() && p.Horizon == nil {
+	p := &s.Trials.File.Plan
+	if s.best < 0 || p.FirstAnswer() && p.Horizon == nil {
 		return nil
 	}
-	shapes := s.shapesByBound()
+	if p.Tunes() {
+		s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
+			WithoutScaled: s.chosen().Scaled(), WithoutHourly: s.cost()}
+	}
 	s.rows = map[string]row{}
-	found := make([]*search, len(shapes))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(mostAgain)
-	for k, sh := range shapes {
-		group.Go(func() (err error) {
-			found[k], err = s.alike(ctx, sh.options)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for k, own := range found {
-		name := shapes[k].name
-		if own.best < 0 {
-			s.rows[name] = row{option: -1}
-			if n := own.nearest(); n != nil {
-				s.rows[name] = row{option: -1, limit: n.Limit}
+	for shapes, n := s.shapesByBound(), 1; len(shapes) > 0; n = mostAgain {
+		next := shapes[:min(n, len(shapes))]
+		shapes = shapes[len(next):]
+		found := make([]*search, len(next))
+		group, ctx := errgroup.WithContext(ctx)
+		for k, sh := range next {
+			wins := len(s.rows) == 0 || sh.atLeast <= s.cost()*(1+samePrice)
+			if !wins && (len(s.rows)+k > mostAlone || sh.atLeast > contender*s.cost()) {
+				shapes = nil // whose bounds are no lower
+				continue
 			}
-			continue
+			group.Go(func() (err error) {
+				found[k], err = s.alike(ctx, sh.options, wins)
+				return err
+			})
 		}
-		i := s.adopted(own, shapes[k].options)
-		s.rows[name] = row{option: i, replicas: own.outcomes[own.best].replicas,
-			hourly: own.cost()}
-		if i != s.best && s.wins(s.options[i], s.rows[name].replicas, own.cost()) {
-			s.outcomes[s.best].words = "another costs less"
-			s.makeBest(i)
+		if err := group.Wait(); err != nil {
+			return err
 		}
+		for k, own := range found {
+			if own != nil {
+				s.note(next[k], own)
+			}
+		}
+		s.tell()
 	}
 	if s.tuned != nil {
 		s.tuned.Settings = s.chosen().Settings()
 	}
 	return nil
+}
+
+// note notes the answer of a shape alone, and makes it the answer if it is better.
+func (s *shapeRows) note(sh shapeOptions, own *search) {
+	if own.tuned != nil {
+		s.tuned.Tried += own.tuned.Tried
+		s.tuned.Simulations += own.tuned.Simulations
+	}
+	if own.best < 0 {
+		r := row{option: -1}
+		if n := own.nearest(); n != nil {
+			r.limit = n.Limit
+		}
+		s.rows[sh.name] = r
+		return
+	}
+	i := s.adopted(own, sh.options)
+	r := row{option: i, replicas: own.outcomes[own.best].replicas, hourly: own.cost()}
+	s.rows[sh.name] = r
+	if i != s.best && s.wins(s.options[i], r.replicas, r.hourly) {
+		s.outcomes[s.best].words = "another costs less"
+		s.makeBest(i)
+	}
 }
 
 // shapeRows answers the plan for single shapes.
@@ -76,7 +100,7 @@ type shapeOptions struct {
 	atLeast float64
 }
 
-// shapesByBound returns the shapes for which the plan is answered alone, the answer's first.
+// shapesByBound returns the shapes by what they cost at least, the answer's first.
 func (s *shapeRows) shapesByBound() []shapeOptions {
 	var list []shapeOptions
 	at := map[string]int{}
@@ -98,11 +122,7 @@ func (s *shapeRows) shapesByBound() []shapeOptions {
 		}
 		return cmp.Compare(a.atLeast, b.atLeast)
 	})
-	n := 0
-	for n < len(list) && n <= mostAlone && (n == 0 || list[n].atLeast <= contender*s.cost()) {
-		n++
-	}
-	return list[:n]
+	return list
 }
 
 // atLeast returns the least that a fleet of an option of the menu costs with any settings that are
@@ -121,14 +141,16 @@ func (s *shapeRows) atLeast(i int) float64 {
 	return s.leastOf(o)
 }
 
-// alike answers the plan for some options of the menu alone.
-func (s *shapeRows) alike(ctx context.Context, list []int) (*search, error) {
+// alike answers the plan for some options of the menu alone: at any price where they may win.
+func (s *shapeRows) alike(ctx context.Context, list []int, wins bool) (*search, error) {
 	var some []*candidate.Option
 	for _, i := range list {
 		some = append(some, s.options[i])
 	}
 	f, trials := *s.Trials.File, s.Trials.Apart()
-	f.Plan.Goal.Budget.Amount = cmp.Or(s.untuned(), f.Plan.Goal.Budget.Amount)
+	if !wins {
+		f.Plan.Goal.Budget.Amount = cmp.Or(s.untuned(), f.Plan.Goal.Budget.Amount)
+	}
 	trials.File = &f
 	own, err := among(ctx, candidate.Copies(some, &f, nil), trials)
 	if err != nil {

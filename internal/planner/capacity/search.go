@@ -383,11 +383,11 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 		return s.Step(o, n)
 	}
 	l := judge.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: near(n)}
-	found, err := l.Find(keeps)
+	found, err := s.FindLeast(ctx, o, l, keeps)
 	if fine := near(found); err == nil && 0 < found && fine < l.Near {
 		l = judge.Least{First: max(found-fine, l.Low+1), Low: l.Low, Most: found - 1, High: found,
 			Step: 2 * fine, Near: fine}
-		found, err = l.Find(keeps)
+		found, err = s.FindLeast(ctx, o, l, keeps)
 	}
 	return found, err
 }

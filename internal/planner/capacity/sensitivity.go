@@ -205,7 +205,7 @@ func (s *search) resize(ctx context.Context, n int, keeps bool) error {
 		l = judge.Least{First: max(o.Based()+1, n-step), Low: o.Based(), Most: n - 1, High: n,
 			Step: step, Near: step}
 	}
-	n, err := l.Find(func(n int) (bool, error) {
+	n, err := s.FindLeast(ctx, o, l, func(n int) (bool, error) {
 		ok, _, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
 		return ok, err
 	})

@@ -62,16 +62,13 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 	missed := map[int]float64{} // by how much an option of the menu misses the SLO
 	untuned := map[int]judge.Trial{}
 	change := func(i int) ([]*candidate.Option, error) {
-		o, n := s.options[i], max(1, s.cheaper(i))
-		d, err := s.Decide(ctx, o, n, o.Worst())
+		o := s.options[i]
+		t, err := s.probe(ctx, o, max(1, s.cheaper(i)))
 		if err != nil {
 			return nil, err
 		}
-		missed[o.From] = d.Missing
-		if untuned[o.From], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
-			return nil, err
-		}
-		return detail.Changed(&s.Judge, untuned[o.From], o)
+		untuned[o.From], missed[o.From] = t, t.Target-t.Kept.Mean
+		return detail.Changed(&s.Judge, t, o)
 	}
 	runs := map[int]int{}
 	return s.coordinateSearch(ctx, turns, bases(), change, func(fresh []int, _ func() bool) ([]int,
@@ -113,6 +110,21 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 		}
 		return next, nil
 	})
+}
+
+// mostProbed is how many replicas show at first sight what more of them do with their share of the
+// load: arrivals at each of fewer would be less even.
+const mostProbed = 4
+
+// probe returns what n replicas of an option show at first sight: a part of them where all are
+// alike.
+func (s *tuner) probe(ctx context.Context, o *candidate.Option, n int) (judge.Trial, error) {
+	part := s.Judge
+	if k := min(n, mostProbed); s.Trials.File.Plan.Divisible() {
+		part.Rate, n = asked.Round(s.Rate*float64(k)/float64(n)), k
+	}
+	t, _, err := part.Simulate(ctx, o, n, o.Worst(), 0)
+	return t, err
 }
 
 // runnerUp returns the setting that came nearest to the SLO for the price of before, of the ones of
@@ -296,7 +308,7 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 		}
 		s.tuned.Tried++
 		runs[from]++
-		t, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
+		t, err := s.probe(ctx, o, n)
 		if err = s.unlessBroken(i, err); err != nil {
 			return nil, err
 		}
@@ -343,7 +355,7 @@ func (s *tuner) race(ctx context.Context, list []firstRun, runs map[int]int) err
 				continue
 			}
 			runs[o.From]++
-			t, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
+			t, err := s.probe(ctx, o, n)
 			if err = s.unlessBroken(i, err); err != nil {
 				return err
 			}
@@ -416,13 +428,6 @@ func (s *tuner) tunableScaled() []int {
 		}
 	}
 	s.sortByNearness(list)
-	seen := map[string]bool{}
-	list = slices.DeleteFunc(list, func(i int) bool {
-		way := s.scalingOf(s.options[i])
-		again := seen[way]
-		seen[way] = true
-		return again
-	})
 	return list[:min(len(list), mostTuned)]
 }
 

@@ -95,7 +95,7 @@ func Compare(ctx context.Context, j *judge.Judge, options []*candidate.Option,
 		error) {
 		again := now
 		again.Seed += seed
-		return j.Trials.Fleet(ctx, again, length, j.Rate, asked.LateBy(1))
+		return j.Trials.Fleet(ctx, again, length, j.Rate, asked.LateBy(1), 0)
 	})
 	if err != nil {
 		return nil, err

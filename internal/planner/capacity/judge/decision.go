@@ -35,6 +35,29 @@ func (j *Judge) Keeps(ctx context.Context, o *candidate.Option, n int,
 	return ok, SharePooled(runs).Mean, nil
 }
 
+// FindLeast finds the least number of replicas of an option that keeps the SLO. On the way, one run
+// that clearly keeps it is enough; the number that is found keeps it over several.
+func (j *Judge) FindLeast(ctx context.Context, o *candidate.Option, l Least,
+	keeps func(n int) (bool, error)) (int, error) {
+	found, err := l.Find(func(n int) (bool, error) {
+		if !o.IsSpot() {
+			t, _, err := j.Simulate(ctx, o, n, o.Worst(), 0)
+			if err != nil || t.Keeps() && t.Kept.Excludes(t.Target) {
+				return true, err
+			}
+		}
+		return keeps(n)
+	})
+	if err != nil || found == 0 || found == l.High {
+		return found, err
+	}
+	if ok, err := keeps(found); ok || err != nil {
+		return found, err
+	}
+	l.First, l.Low = min(found+l.Step, max(l.Most, found)), found
+	return l.Find(keeps)
+}
+
 // Decision is whether a fleet keeps the SLO. It is sure where the share of requests that do is
 // clear of its target, or latencies grow, and the fleet is far from it where the share is below the
 // target by more than farBelow. Missing is by how much it is below; 1 where that is not known.

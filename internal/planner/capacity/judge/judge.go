@@ -49,9 +49,17 @@ func (j *Judge) Simulate(ctx context.Context, o *candidate.Option, replicas int,
 func (j *Judge) simulateAt(ctx context.Context, o *candidate.Option, replicas int, rate float64,
 	wrong candidate.ErrorFactors, seed uint64) (Trial, int64, error) {
 	p := &j.Trials.File.Plan
-	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
+	scenario, least := o.Scenario(&p.Menu, replicas, wrong.Steps), int64(0)
+	if seed > 0 { // what filled the fleet with the first seed does so with others
+		first, requests, err := j.simulateAt(ctx, o, replicas, rate, wrong, 0)
+		if err != nil {
+			return first, 0, err
+		}
+		_, part := j.Trials.Part(scenario, rate)
+		least = min(first.fills(part), requests)
+	}
 	scenario.Seed += seed
-	return j.Trials.Fleet(ctx, scenario, replicas, rate, wrong.Late)
+	return j.Trials.Fleet(ctx, scenario, replicas, rate, wrong.Late, least)
 }
 
 // Built builds a scenario at the rate of the search.

@@ -215,7 +215,7 @@ func TestFleetsAreSimulatedUntilTheyAreFull(t *testing.T) {
 			return one
 		})
 		s := options[0].Scenario(&j.Trials.File.Plan.Menu, 3, 1)
-		got, requests, err := j.Trials.Fleet(t.Context(), s, 3, 20, asked.LateBy(1))
+		got, requests, err := j.Trials.Fleet(t.Context(), s, 3, 20, asked.LateBy(1), 0)
 		testkit.OK(t, err)
 		if !slices.Equal(law.lengths(), c.want) || got.Growing != c.grows ||
 			requests != c.want[len(c.want)-1] {

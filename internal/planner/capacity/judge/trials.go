@@ -260,15 +260,16 @@ func (t *Trials) Steps(s *candidate.Server) (*scenarios.Steps, error) {
 const mostDoubled = 4
 
 // Fleet simulates a fleet, or the part that is simulated in its place, for as long as one of that
-// many replicas is, where latencies are late by some factors. While the SLO is kept and yet
+// many replicas is, and for least requests at least, where latencies are late by some factors.
+// While the SLO is kept and yet
 // latencies seem to grow, which a short run may show by chance, the simulation is doubled in
 // length. Of a run that misses the SLO, the share of requests that keep it tells enough, so that
 // one in which queues are long by chance counts like others.
 func (t *Trials) Fleet(ctx context.Context, scenario scenarios.Scenario, replicas int,
-	rate float64, late asked.Late) (run Trial, requests int64, err error) {
+	rate float64, late asked.Late, least int64) (run Trial, requests int64, err error) {
 	scenario, rate = t.Part(scenario, rate)
 	p := &t.File.Plan
-	requests = p.Together(rate, replicas)
+	requests = max(p.Together(rate, replicas), least)
 	for doubled := 0; ; doubled++ {
 		run, err = t.Trial(ctx, scenario, rate, requests)
 		run = run.Under(late)
