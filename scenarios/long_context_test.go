@@ -9,17 +9,19 @@ import (
 
 // vLLM V0 cuts the prompts of servers of more than 32,768 tokens of context, into steps of 512
 // tokens before 0.6.5 and of 2,048 since, unless attention is latent or windowed, or a model is
-// adapted; a scenario that says otherwise has its way.
+// adapted; a scenario that says otherwise has its way. Where prompts are not cut, a step has room
+// for the longest context, and for 2,048 tokens at least (vllm/config.py, v0.6).
 func TestLongContextsCutPrompts(t *testing.T) {
 	for _, c := range []struct{ model, engine, more, chunked, budget string }{
 		{"llama-3.1-8b", "0.6.3, max-model-len: 32769", "", "true", "512"},
-		{"llama-3.1-8b", "0.6.3, max-model-len: 32768", "", "false", "8192"},
+		{"llama-3.1-8b", "0.6.3, max-model-len: 32768", "", "false", "32768"},
 		{"llama-3.1-8b", "0.6.3", "", "true", "512"},
 		{"llama-3.1-8b", "0.6.5", "", "true", "2048"},
-		{"llama-3.1-8b", "0.5.3", "", "false", "8192"},
-		{"llama-2-7b", "0.6.3", "", "false", "8192"},
-		{"gemma-3-12b", "0.6.3", "", "false", "8192"},
-		{"llama-3.1-8b", "0.6.3", "adapters: {count: 4, rank: 16}\n", "false", "8192"},
+		{"llama-3.1-8b", "0.5.3", "", "false", "131072"},
+		{"llama-2-7b", "0.6.3", "", "false", "4096"},
+		{"llama-2-7b", "0.6.3, max-model-len: 1024", "", "false", "2048"},
+		{"gemma-3-12b", "0.6.3", "", "false", "131072"},
+		{"llama-3.1-8b", "0.6.3", "adapters: {count: 4, rank: 16}\n", "false", "131072"},
 		{"llama-3.1-8b", "0.6.3", "batching: {chunked-prefill: false}\n", "false", "512"},
 	} {
 		f, err := Parse("t.yaml", []byte("model: "+c.model+"\nhardware: h100-sxm\n"+

@@ -8,6 +8,8 @@ const (
 	RunningLimit = "running-limit"
 	// StaticShare is SGLangStaticShare.
 	StaticShare = "static-share"
+	// LongestContext is the number of tokens of the longest context that is served.
+	LongestContext = "longest-context"
 )
 
 // LeastRunning is the least value of SGLangRunningLimit, and mostRunning the largest.

@@ -60,6 +60,9 @@ func (c *Config) defaultsOf(r *engines.Release) Defaults {
 		if s.Computed == engines.RunningLimit {
 			d.Batching.RunningLimit, n = true, engines.LeastRunning
 		}
+		if s.Computed == engines.LongestContext {
+			n = max(2048, at.Context)
+		}
 		if s.PerRank {
 			n *= p.Data
 		}
