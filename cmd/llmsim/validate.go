@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.emit {
 		return flags.emitRow(cmd, data)
 	}
+	debug.SetGCPercent(400) // runs of many requests need more memory than what is kept between them
 	compared, err := data.Compare(cmd.Context(), accuracy.Physics{})
 	if err != nil {
 		return err

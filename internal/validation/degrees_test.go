@@ -7,7 +7,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/policies"
 )
 
 // TestLayouts reads labels as names of files and tables have them.
@@ -41,7 +40,7 @@ func TestRequestsOfRanks(t *testing.T) {
 	}
 	i := slices.IndexFunc(data.tables, func(k readKind) bool { return k.name == "vllm_requests" })
 	d := data.tables[i].experiments[0].(*trial).deployment
-	p := d.scenario(policies.Default()).Parallelism
+	p := d.scenario().Parallelism
 	if p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
 		t.Errorf("the server is spread as %+v", p)
 	}

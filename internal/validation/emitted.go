@@ -7,7 +7,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/strict"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -41,7 +40,7 @@ func (e *emission) emitted() (*Emitted, error) {
 		}
 		result.Trace = text
 	}
-	text, err := strict.Encode(own.scenario(policies.Default()), func(string) bool { return true })
+	text, err := strict.Encode(own.scenario(), func(string) bool { return true })
 	if e.figures != "" {
 		text = slices.Concat([]byte("# "+e.figures+"\n"), text)
 	}

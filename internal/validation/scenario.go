@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -16,7 +17,7 @@ import (
 )
 
 // scenario returns the server in full, as a scenario says it.
-func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
+func (d *deployment) scenario() scenarios.Scenario {
 	s := d.Scenario
 	s.Model, s.Hardware.Accelerator = d.model.Name, d.accelerator.Name
 	s.Hardware.Host = (&accuracy.Physics{}).Host(d.machine)
@@ -45,25 +46,25 @@ func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 			engines.Place{Accelerator: &d.accelerator, Plain: d.model.Plain(),
 				Context: cmp.Or(s.Engine.MaxModelLen, d.model.MaxContext)})
 		name := cmp.Or(s.Batching.Policy, batching.Value)
-		if policy, err := registry.Batching.Lookup(name); err == nil {
+		if policy, err := registry().Batching.Lookup(name); err == nil {
 			own.limit(policy.Param(policies.Sequences), d.maxSequences)
 			own.limit(policy.Param(policies.Tokens, policies.PromptTokens), d.tokenBudget)
 		}
 	}
 	if d.apart != nil {
-		d.apart.divide(&own.Scenario, registry)
+		d.apart.divide(&own.Scenario)
 	}
 	return own.Scenario
 }
 
 // divide makes the servers the pools of a scenario. KV caches go layer by layer over the network,
 // as they are computed; the decode worker answers, from the first token on.
-func (a *disaggregated) divide(s *scenarios.Scenario, registry *policies.Registry) {
+func (a *disaggregated) divide(s *scenarios.Scenario) {
 	for _, end := range []struct {
 		*pool
 		role string
 	}{{&a.prefill, "prefill"}, {&a.decode, "decode"}} {
-		own := end.scenario(registry)
+		own := end.scenario()
 		s.Fleet.Pools = append(s.Fleet.Pools, scenarios.Pool{Role: end.role,
 			Replicas: end.workers, Parallelism: own.Parallelism, Engine: own.Engine,
 			Batching: own.Batching, Memory: own.Memory})
@@ -78,20 +79,21 @@ func (a *disaggregated) divide(s *scenarios.Scenario, registry *policies.Registr
 // physics.
 type served struct {
 	*deployment
-	text     []byte
-	file     *scenarios.File
-	registry *policies.Registry
+	text []byte
+	file *scenarios.File
 }
+
+// registry has the policies of all rows.
+var registry = sync.OnceValue(policies.Default)
 
 // made returns the server as a scenario.
 func (d *deployment) made() (*served, error) {
-	registry := policies.Default()
-	text, err := strict.Encode(d.scenario(registry), func(string) bool { return true })
+	text, err := strict.Encode(d.scenario(), func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	file, err := scenarios.Parse("", text)
-	return &served{d, text, file, registry}, err
+	return &served{d, text, file}, err
 }
 
 // under returns the scenario under other physics.
@@ -117,7 +119,7 @@ func (s *served) under(p *accuracy.Physics) *scenarios.File {
 
 // server returns a server of the scenario, whether its model fits or not.
 func (s *served) server(p *accuracy.Physics) (*servers.Server, error) {
-	return s.under(p).Server(s.registry)
+	return s.under(p).Server(registry())
 }
 
 // fitting returns a server of the scenario; a model that does not fit is an error.
@@ -143,7 +145,7 @@ func (s *served) clock(p *accuracy.Physics) (*steptime.Clock, error) {
 // sample of its steps.
 func (s *served) serve(ctx context.Context, p *accuracy.Physics, load []sim.Request) (*outcome,
 	error) {
-	made, err := s.under(p).Build(s.registry)
+	made, err := s.under(p).Build(registry())
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (r *emittedRow) predictsTheSame(t *testing.T) {
 		return // the report counts rows that cannot be predicted
 	}
 	kept := x.made
-	x.made = &served{&x.deployment, r.text, file, policies.Default()}
+	x.made = &served{&x.deployment, r.text, file}
 	after, err := x.compare(t.Context(), &accuracy.Physics{})
 	testkit.OK(t, err)
 	x.made = kept
