@@ -12,14 +12,17 @@ import (
 	"github.com/llmsim/llmsim/internal/playground"
 )
 
-// Handler serves the page at "/". Where this program holds no simulator for browsers, it answers
-// the calls of the page itself.
+// Handler serves the page at "/", and one that answers threads at "/ask". Where this program holds
+// no simulator for browsers, it answers the calls of the page itself.
 func Handler() (http.Handler, error) {
-	text, err := HTML()
-	if !errors.Is(err, ErrNoProgram) {
-		return serve(text), err
+	text, err := withProgram(true)
+	if errors.Is(err, ErrNoProgram) {
+		return Native()
 	}
-	return Native()
+	if err != nil {
+		return nil, err
+	}
+	return serve(text)
 }
 
 // Native serves the page at "/", and answers its calls.
@@ -28,24 +31,27 @@ func Native() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := assemble(nil, worker)
+	text, err := assemble(nil, worker, true)
 	if err != nil {
 		return nil, err
 	}
-	mux := serve(text)
+	mux, err := serve(text)
+	if err != nil {
+		return nil, err
+	}
 	mux.Handle("POST /call", http.NewCrossOriginProtection().Handler(&callers{}))
 	return mux, nil
 }
 
-// serve serves the page.
-func serve(text []byte) *http.ServeMux {
+// serve serves the page, and the one of threads beside it.
+func serve(text []byte) (*http.ServeMux, error) {
 	began := time.Now()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		http.ServeContent(w, r, "", began, bytes.NewReader(text))
 	})
-	return mux
+	return mux, handleAsk(mux)
 }
 
 // mostCallers is the number of pages whose stages are kept.

@@ -16,7 +16,7 @@ import (
 
 //go:generate go run generate.go wasm
 
-//go:embed page.html style.css *.js vendor/*.js book/*.js book/*.css book/chapters/*.js
+//go:embed page.html ask.html style.css *.js vendor/*.js book/*.js book/*.css book/chapters/*.js
 var sources embed.FS
 
 // program holds what go generate made, if it did.
@@ -38,13 +38,18 @@ type content struct {
 	// First is what the page shows before the simulator runs, as JSON.
 	First   template.JS
 	Scripts []template.JS
+	// Served is set where the program that serves the page answers threads beside it.
+	Served bool
 }
 
 // comment matches lines of comments, and indentation: browsers need neither.
 var comment = regexp.MustCompile(`(?m)^[ \t]*//.*\n|^[ \t]+`)
 
-// HTML returns the page, or ErrNoProgram.
-func HTML() ([]byte, error) {
+// HTML returns the page as a file, or ErrNoProgram.
+func HTML() ([]byte, error) { return withProgram(false) }
+
+// withProgram returns the page with the simulator in it, as a file or to be served.
+func withProgram(served bool) ([]byte, error) {
 	packed, err := program.ReadFile("wasm/playground.wasm.zst")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoProgram
@@ -61,16 +66,17 @@ func HTML() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return assemble(packed, bytes.Join([][]byte{starter, unpacker, worker}, []byte("\n")))
+	return assemble(packed, bytes.Join([][]byte{starter, unpacker, worker}, []byte("\n")), served)
 }
 
 // assemble puts the page together from the packed simulator, if any, and its worker.
-func assemble(packed, worker []byte) ([]byte, error) {
+func assemble(packed, worker []byte, served bool) ([]byte, error) {
 	layout, err := template.ParseFS(sources, "page.html")
 	if err != nil {
 		return nil, err
 	}
-	c := content{Program: template.HTML(base64.StdEncoding.EncodeToString(packed))}
+	c := content{Program: template.HTML(base64.StdEncoding.EncodeToString(packed)),
+		Served: served}
 	style, err := sources.ReadFile("style.css")
 	if err != nil {
 		return nil, err
