@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
-// mostAlone is how many shapes that cannot be the answer, by their bounds, have the plan answered
-// for them alone: those whose bounds are the lowest.
+// mostAlone is up to how many shapes beside the answer's have the plan answered for them alone,
+// where by their bounds they cannot be the answer: those whose bounds are the lowest.
 const mostAlone = 6
 
 // mostUntuned is up to how many times the price of the answer such a shape may cost at the menu's

@@ -152,7 +152,7 @@ function PlanAnswer() {
   const { answer, problem, held, computing } = planner, one = answer?.answers.models[0], chosen = one?.chosen;
   if (problem) return html`<p id="plan-problem" role="alert">${problem}</p>`;
   if (!one) return html`<p id="plan-progress">${progress()}</p>`;
-  const headline = chosen ? `${chosen.replicas} × [${chosen.label}], ${perHour(chosen.dollars_per_hour)}` : "No fleet of this menu meets the SLO";
+  const headline = chosen ? `${chosen.replicas} ${chosen.replicas === 1 ? "replica" : "replicas"} of ${chosen.label}, ${perHour(chosen.dollars_per_hour)}` : "No fleet of this menu meets the SLO";
   return html`<h2 id="plan-headline" class=${computing ? "stale" : ""}>${headline}</h2>
     <p class="small" id="plan-progress">${progress()}</p>
     ${held && html`<p id="plan-held">Held: ${held.words}${chosen && held.hourly ? `. This one costs ${difference(chosen.dollars_per_hour, held.hourly)}.` : "."}</p>`}
