@@ -2,11 +2,10 @@ package testkit
 
 import (
 	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"testing"
-
-	"github.com/llmsim/llmsim/internal/files"
 )
 
 var numberInPicture = regexp.MustCompile(`-?\d+(\.\d+)?`)
@@ -17,7 +16,7 @@ var numberInPicture = regexp.MustCompile(`-?\d+(\.\d+)?`)
 func SamePicture(t testing.TB, path string, drawn []byte, update bool) {
 	t.Helper()
 	if update {
-		OK(t, files.WriteBytes(path, drawn, 0o666))
+		OK(t, os.WriteFile(path, drawn, 0o666))
 	}
 	shown := Read(t, path)
 	forms := func(svg []byte) string { return string(numberInPicture.ReplaceAll(svg, []byte("#"))) }
