@@ -301,7 +301,7 @@ const book = (() => {
   function said(l) {
     const s = stageOf(l);
     if (!s) return now.chapter.picture ?? "The state of this step, drawn";
-    return `${s.gpus > 1 ? `One of ${s.gpus} GPUs` : "A machine"}: of ${sentences.write(s.memory.capacity, "B")} of memory, weights take ${sentences.write(s.memory.weights, "B")} and keys and values ${sentences.write(s.memory.kv, "B")}. A step reads ${sentences.write(s.read.weights + s.read.kv, "B")} through a pipe of ${sentences.write(s.bandwidth, "B/s")}, takes ${sentences.write(s.ms, "ms")}, and uses ${sentences.write(s.use, "%")} of the arithmetic.`;
+    return `${s.gpus > 1 ? `One of ${s.gpus} GPUs` : "A machine"}: of ${sentences.write(s.memory.capacity, "B")} of memory, weights take ${sentences.write(s.memory.weights, "B")} and keys and values ${sentences.write(s.memory.kv, "B")}. A step of the model reads ${sentences.write(s.read.weights + s.read.kv, "B")} through a pipe of ${sentences.write(s.bandwidth, "B/s")}, takes ${sentences.write(s.ms, "ms")}, and uses ${sentences.write(s.use, "%")} of the arithmetic.`;
   }
 
   let where, seen;

@@ -65,7 +65,7 @@
         board: [["{=prompt n} × {=token.memory.kv_token B} = {=cache B big}", "sent for each request"]] },
       { title: "Two halves that must match", set: { prompt: 2000, answer: 1000, rate: 4 },
         lead: "Answers of {answer}, at {rate}: all are written by one GPU. A token takes {=apart.mean_tpot_ms ms} there, where two GPUs that do both take {=mean_tpot_ms ms}.",
-        text: ["{if slower > 1.02: The GPU for words has twice the readers now, and a token takes {=slower - 1 %} longer; the one for prompts computes little.; elif slower < 0.98: Together, prompts took more time from the readers than the second GPU gave them. Apart, a token takes {=1 - slower %} less time.; else: Both come to about the same here.}",
+        text: ["{if slower > 1.02: The GPU for words gets twice the requests now, and a token takes {=slower - 1 %} longer; the one for prompts computes little.; elif slower < 0.98: Together, prompts took more time from the readers than the second GPU gave them. Apart, a token takes {=1 - slower %} less time.; else: Both come to about the same here.}",
           "How many of each kind depends on how long prompts and answers are, and both change by the hour. A fleet of many servers can be divided in the right share, one of two cannot."],
         board: [["{=mean_tpot_ms ms} → {=apart.mean_tpot_ms ms big}", "a token, on average"]] },
       { title: "This picture is too good", set: { prompt: 8000, answer: 200, rate: 3.6 },

@@ -32,7 +32,7 @@
         lead: "Say there is room for {room} of keys and values. {if again > 0: In a minute of {rate}, {=again n alarm} times a request loses its place.; else: For {rate} that is always enough.}",
         text: ["A request enters when there is room for its prompt. But then its answer grows, a token a step, and so do the others. {if again > 0: When no block is free for the next token, somebody has to give way: the one who came last. This is called preemption, the dashed red parts of lanes.; else: When no block is free, somebody has to give way. Give the memory less room, and see.}",
           "{if at(way, 'recompute', used) > 0.8: On average {=at(way, 'recompute', used) % kv} of the memory is in use.; else: On average only {=at(way, 'recompute', used) % kv} of the memory is in use. It is the peaks that decide.}"],
-        board: [["{over: {=room n kv} tokens | 500 + 200 tokens} = {=room / 700 x big}", "mean requests have room when they are complete"]] },
+        board: [["{over: {=room n kv} tokens | 500 + 200 tokens} = {=room / 700 x big}", "requests of 500 + 200 tokens have room when they are complete"]] },
       { title: "Computed again", set: { way: "recompute", room: 7000, rate: 8 },
         lead: "Who gave way is read again later: its prompt, and what it had written. {if again > 0: That happened {=again n} times in this minute.; else: Nobody had to in this minute.}",
         text: ["It sounds dear and is not: all those tokens are known, so they go through the model side by side, as a prompt does. 700 tokens take {=again700 ms prompt}, less than {=again700 / token.ms + 1 n} tokens of an answer.",
@@ -73,7 +73,7 @@
       near: [["8000 * one.memory.kv_token * 1000", "That is in megabytes."], ["8000 * one.memory.kv_token / 32", "That is one layer of 32."]],
     },
     measured: {
-      text: "vLLM 0.15.1 with Llama 2 7B on an H100 had room for 7,463 blocks of 16 tokens, 119,408 in all. The simulator reckons with {=seven.memory.kv_tokens n}. Requests of 700 tokens, as here, would fill it {=119408 / 700 n} at a time.",
+      text: "vLLM 0.15.1 with Llama 2 7B on an H100 had room for 7,463 blocks of 16 tokens, 119,408 in all. The simulator reckons with {=seven.memory.kv_tokens n}. Requests of 700 tokens, as here, take 44 blocks each: 169 of them fill it.",
       source: "inference-sim/sim-to-real-accuracy-validation, as in kv_blocks.csv", url: "https://github.com/inference-sim/sim-to-real-accuracy-validation",
     },
     paper: { title: "Kwon and others, PagedAttention, section 4.5 (2023)", url: "https://arxiv.org/abs/2309.06180" },

@@ -61,7 +61,7 @@
       { title: "Room for the longest", set: { way: "max", block: 16 },
         lead: "If one run of memory is kept for the longest context, 2,048 tokens, {=longest % kv} holds tokens.",
         text: ["Most answers end long before. {=at(way, 'max', rounded) %} of the memory is kept for tokens that never come, and the server decodes {=at(way, 'max', batch) x} requests at once."],
-        board: [["{over: 15,728 | 2,048} = {=15728 / 2048 x big}", "requests have room, at most"]] },
+        board: [["{over: 15,728 | 2,048} = {=15728 / 2048 x big}", "so 7 requests have room, at most"]] },
       { title: "Even the true length", set: { way: "oracle", block: 16 },
         lead: "Rounding the answer up to a power of two holds tokens in {=powers % kv}. Knowing its true length, {=known % kv}.",
         text: ["No server knows the true length. Even if it did, that room stays empty until the last token is written: {=at(way, 'oracle', reserved) %} waits for tokens to come. And {=at(way, 'oracle', between) %} is nobody's: gaps between the runs, and the room that no waiting request fits into."] },

@@ -61,7 +61,7 @@ chapter({
       board: [["{=ms ms big}", "the step that has the prompt, or its first part"]] },
     { title: "In chunks", set: { prompt: 4096, others: 32, chunk: 512 }, figured: "The time of the first step by its parts, for chunks of each size",
       figure: stepBars("chunk", "How long the first step takes", [["weights", "parts.weights", "weights"], ["caches", "parts.kv", "kv"], ["arithmetic", "parts.arithmetic", "arithmetic"], ["all else", "rest", "soft"]]),
-      lead: "Let a step take at most {chunk}. {if turns = 1: Then this prompt needs one step, of {=gap ms prompt}.; else: Then this prompt needs {=turns n} steps, and none takes longer than {=gap ms prompt}.}",
+      lead: "Of the prompt, let a step take at most {chunk}. {if turns = 1: Then this prompt needs one step, of {=gap ms prompt}.; else: Then this prompt needs {=turns n} steps, and none takes longer than {=gap ms prompt}.}",
       text: ["{if turns = 1: The chunk is no shorter than the prompt, so nothing is cut.; else: The first takes {=ms ms}, the last {=last.ms ms}, {if last.ms > ms: since its tokens attend to all that came before them; else: with fewer tokens to attend to}. In between, each of the others gets a token.}",
         "{if turns > 1: The price is paid by the prompt. Its steps read the weights {=turns n} times, and its first token comes after about {=chunked ms}. At once, and alone on the GPU, it would come after {=whole.ms ms}.; else: }"],
       board: [["{=turns n} × {over: {=ms ms} + {=last.ms ms} | 2} = {=chunked ms big}", "to the first token, about"]] },

@@ -29,7 +29,7 @@ chapter({
       notes: "Ask before you show: how many of the weights does one token need? Most say a part of them." },
     { title: "The pipe decides", set: { readers: 1, context: 512 },
       lead: "Memory delivers {pipe}. So a token takes at least {=floor ms weights}.",
-      text: ["No engine can give one reader more than {=1000 / floor n} tokens a second on this machine, however clever it is. llmsim, with pauses between kernels and a pipe that is never quite full, says {=alone ms}.",
+      text: ["No engine that makes one token a sweep can give one reader more than {=1000 / floor n} tokens a second on this machine, however clever it is: chapter 8 makes several. llmsim, with pauses between kernels and a pipe that is never quite full, says {=alone ms}.",
         "Drag the bandwidth: the pipe grows, and the pulse becomes faster. {if pauses < 0.35 * alone: Nothing else in the machine does that for you.; else: But fixed times of kernels are {=pauses / alone %} of the token now, and no pipe shortens those.}"],
       board: [["{over: {=read B weights} | {=bandwidth B/s arithmetic}} = {=floor ms big}", "to read the weights"]],
       notes: "The hand calculation of the course: bytes over bandwidth. Let the class compute 15.0 GB / 3.35 TB/s." },
@@ -74,7 +74,7 @@ chapter({
       ["rate / read", "That is how many tokens come in a millisecond: turn the fraction over."], ["floor / 1000", "That is in seconds; the question is for milliseconds."]],
   },
   measured: {
-    text: "LMDeploy wrote 100 tokens a second of Llama 2 7B on an A100 for one reader, and 4,155 for 64 together: a step took 9 ms for one, and 12 ms for 64.",
+    text: "LMDeploy wrote 100 tokens a second of Llama 2 7B on an A100 for one reader, and 4,155 for 64 together: half of the steps took at most 9 ms for one, and 12 ms for 64.",
     source: "InternLM/lmdeploy 0.1.0a1, as in static_batch_a100_fp16.csv", url: "https://github.com/InternLM/lmdeploy",
   },
   paper: { title: "Williams, Waterman and Patterson, Roofline (2009)", url: "https://doi.org/10.1145/1498765.1498785" },

@@ -65,7 +65,7 @@
     steps: [
       { title: "One reader, and a narrow pipe", set: { readers: 1, processor: "desktop-50gbs" },
         lead: "On {processor}, {if readers = 1: a token; else: a step of {=readers n} tokens} of {model} takes {=ms ms kv}. On an H100 it takes {=gpu.ms ms weights}.",
-        text: ["The processor has no less to read: {=bytes.weights B weights}, through a pipe of {=bandwidth B/s}. So with weights of 16 bits, no program gets a token there in less than {=floor ms}. The H100 is {=times ×} as fast; its pipe is {=gpu.bandwidth / bandwidth ×} as wide.",
+        text: ["The processor has no less to read: {=bytes.weights B weights}, through a pipe of {=bandwidth B/s}. So with weights of 16 bits, no program that makes one token a sweep gets one there in less than {=floor ms}. The H100 is {=times ×} as fast; its pipe is {=gpu.bandwidth / bandwidth ×} as wide.",
           "The simulator knows no measured constants for processors: it takes their bandwidth and arithmetic from data sheets, and the shares that kernels reach from other machines. Read these as orders of magnitude."],
         board: [["{over: {=bytes.weights B weights} | {=bandwidth B/s}} = {=floor ms big}", "at least, on the processor"]] },
       { title: "What a token costs", set: { readers: 1, processor: "desktop-50gbs" },
