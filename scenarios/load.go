@@ -51,6 +51,7 @@ func (d *demand) checkWhole() {
 	if !w.Whole {
 		return
 	}
+	d.slo.TPOT = Limits{} // which the default one has
 	if !d.file.given("slo") {
 		d.addWarnings([]string{"the default SLO limits the time to the first token, which comes " +
 			"with the last of whole-answers; give slo.e2e"})

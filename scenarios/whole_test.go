@@ -35,6 +35,20 @@ func TestWholeAnswersCostTheServerNothing(t *testing.T) {
 	}
 }
 
+// The default SLO beside whole answers can be written out: it limits no time of a token.
+func TestWholeAnswersHaveTheirDefaults(t *testing.T) {
+	for _, slo := range []string{"", "slo: {percentile: 90}\n"} {
+		f, err := Parse("whole.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+slo),
+			"workload.whole-answers=true")
+		testkit.OK(t, err)
+		s, err := f.Build(policies.Default())
+		testkit.OK(t, err)
+		if s.Scenario.SLO.TPOT != (Limits{}) || s.Scenario.SLO.TTFT.Request == 0 {
+			t.Errorf("%q: the default is %+v", slo, s.Scenario.SLO)
+		}
+	}
+}
+
 // What speaks of tokens one by one is refused beside answers that come as a whole.
 func TestWholeAnswersHaveNoTokens(t *testing.T) {
 	const head = "model: llama-3.1-8b\nhardware: h100-sxm\n"
