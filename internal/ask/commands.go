@@ -36,8 +36,8 @@ var newForms = sync.OnceValue(func() forms {
 		python: regexp.MustCompile(`\bpython3? (?:-m )?\S*$`),
 		count:  regexp.MustCompile(`\b\d{1,4} ?[x×*] ?`),
 		word:   regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9-]*`),
-		release: regexp.MustCompile(`(?i)\b(vllm|sglang|tensorrt-llm|trtllm)(?: version)?[ =:,，@-]{1,4}v?` +
-			`(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\.?(?:post|rc)\d{1,2})?)\b`),
+		release: regexp.MustCompile(`(?i)\b(vllm|sglang|tensorrt-llm|trtllm)(?: version)?` +
+			`[ =:,，@-]{1,4}v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\.?(?:post|rc)\d{1,2})?)\b`),
 	}
 })
 

@@ -462,15 +462,6 @@ func (m *manifest) engineFile(program, name string, options map[string]any, arou
 		Place: around})
 }
 
-// ranges notes that an autoscaler of others may start more replicas than are read.
-func (m *manifest) ranges(most any, place Place) {
-	if n, ok := most.(int); ok && n > max(1, place.Replicas) {
-		m.skipped = append(m.skipped, fmt.Sprintf("of the autoscaler's %d to %d replicas %d are "+
-			"read: fleet.pools[].scaling starts more", max(1, place.Replicas), n,
-			max(1, place.Replicas)))
-	}
-}
-
 // servedName returns the name of a model: the one under which a pool serves it, or another.
 func servedName(options map[string]any, otherwise string) string {
 	if name, ok := options["served-model-name"].(string); ok && strings.Contains(name, "/") {

@@ -268,6 +268,15 @@ func (m *manifest) container(container map[string]any, around Place) {
 	}
 }
 
+// ranges notes that an autoscaler of others may start more replicas than are read.
+func (m *manifest) ranges(most any, place Place) {
+	if n, ok := most.(int); ok && n > max(1, place.Replicas) {
+		m.skipped = append(m.skipped, fmt.Sprintf("of the autoscaler's %d to %d replicas %d are "+
+			"read: fleet.pools[].scaling starts more", max(1, place.Replicas), n,
+			max(1, place.Replicas)))
+	}
+}
+
 // add adds a command.
 func (m *manifest) add(c Command) {
 	m.commands = append(m.commands, c)

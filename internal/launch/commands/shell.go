@@ -137,7 +137,8 @@ func (v variables) whole(script string) string {
 	said, is := strings.CutPrefix(script, open)
 	said, ended := strings.CutSuffix(said, closed)
 	_, name, _ := strings.Cut(said, ":")
-	if text, known := v.values[name]; known && is && ended { // in which it does not stand itself
+	if text, known := v.values[name]; known && is && ended {
+		// A mark for the variable within its own text would be replaced without end.
 		return strings.ReplaceAll(text, ":"+name+closed, ":"+closed)
 	}
 	return script

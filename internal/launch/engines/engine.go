@@ -25,8 +25,9 @@ type Engine struct {
 	Waiting, Running string
 	// Dynamo is the worker by which Dynamo starts it.
 	Dynamo Dynamo
-	// programs are the words that start the engine, where python stands for Python of any version;
-	// others are those that begin alike and do not start it. start is what is written.
+	// programs are the words that start the engine, where python stands for Python of any version,
+	// and others are words that begin alike and start something else. start is the words that a
+	// file of ours starts it with.
 	programs, others []string
 	start            []string
 	// express returns the terms of a replica, and interpret turns terms that were read into keys of
