@@ -1,7 +1,7 @@
 package validation
 
 import (
-	_ "embed"
+	"embed"
 	"path"
 	"regexp"
 	"slices"
@@ -44,22 +44,34 @@ type kind struct {
 	stated  map[string]string
 }
 
+//go:embed *.csv
+var ownTables embed.FS
+
+// shipped returns what reads one of the package's own tables, once.
+func shipped[T any](name string) func() []T {
+	return sync.OnceValue(func() []T {
+		text, err := ownTables.ReadFile(name)
+		if err != nil {
+			panic(err) // the tables are part of the program
+		}
+		return files.MustReadTable[T](name, string(text))
+	})
+}
+
 var (
-	//go:embed kinds.csv
-	kindsCSV string
-	//go:embed figures.csv
-	figuresCSV string
+	kindRows   = shipped[kind]("kinds.csv")
+	figureRows = shipped[figure]("figures.csv")
 )
 
 // kinds lists the tables that are known.
 var kinds = sync.OnceValue(func() []kind {
-	list := files.MustReadTable[kind]("kinds.csv", kindsCSV)
+	list := kindRows()
 	for i := range list {
 		for pattern := range strings.FieldsSeq(list[i].Files) {
 			list[i].forms = append(list[i].forms, formOf(pattern))
 		}
 	}
-	for _, f := range files.MustReadTable[figure]("figures.csv", figuresCSV) {
+	for _, f := range figureRows() {
 		for i := range list {
 			if slices.Contains(strings.Fields(f.Tables), list[i].Name) {
 				list[i].figures = append(list[i].figures, f)

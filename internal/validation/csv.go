@@ -129,14 +129,6 @@ func (t *table) missing(columns []string) []string {
 	return list
 }
 
-// first returns the first of the columns that the table has, or the first of all.
-func (t *table) first(columns ...string) string {
-	if i := slices.IndexFunc(columns, t.has); i > 0 {
-		return columns[i]
-	}
-	return columns[0]
-}
-
 // has reports whether the table has the column.
 func (t *table) has(column string) bool {
 	_, ok := t.columns[column]
@@ -216,17 +208,8 @@ func (r *row) value(columns string) string {
 	return r.required(names[0])
 }
 
-// countOf returns the whole number of at least 1 in the first of several columns that is there.
-func (r *row) countOf(columns string) int {
-	if n, is := strings.CutPrefix(columns, "="); is {
-		number, err := strconv.Atoi(n)
-		if err != nil {
-			r.fail(err)
-		}
-		return number
-	}
-	return r.count(r.table.first(strings.Split(columns, "|")...))
-}
+// countOf returns the whole number of at least 1 that value finds.
+func (r *row) countOf(columns string) int { return r.wholeOf(columns, r.value(columns), 1) }
 
 // version returns the release of the engine: from a column, or from the file's name; "" where
 // neither says it.

@@ -39,7 +39,7 @@ func TestRequestsOfRanks(t *testing.T) {
 		t.Fatalf("nothing is predicted: %+v", report)
 	}
 	i := slices.IndexFunc(data.tables, func(k readKind) bool { return k.name == "vllm_requests" })
-	d := data.tables[i].experiments[0].(*trial).deployment
+	d := data.tables[i].experiments[0].deployment
 	p := d.scenario().Parallelism
 	if p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
 		t.Errorf("the server is spread as %+v", p)

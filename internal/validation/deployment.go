@@ -10,6 +10,7 @@ package validation
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -115,12 +116,8 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 // each block of 128×128: the config.json of DeepSeek-V3, Kimi-K2 and MiniMax-M2 says so, as do the
 // files of Qwen's checkpoints that end in -FP8.
 func publishedByBlock(model string) bool {
-	for _, family := range []string{"deepseek-v3", "kimi-k2", "minimax-m2"} {
-		if strings.HasPrefix(model, family) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"deepseek-v3", "kimi-k2", "minimax-m2"},
+		func(family string) bool { return strings.HasPrefix(model, family) })
 }
 
 // narrowCache makes the cache as narrow as checkpoints in 8 bits and fewer have it: they bring
@@ -149,6 +146,12 @@ type pool struct {
 type disaggregated struct {
 	prefill, decode pool
 	frontends       int
+}
+
+// divided makes the server several that compute prompts and several that go on from there.
+func (d *deployment) divided(prefill, decode int) {
+	own := *d
+	d.apart = &disaggregated{pool{own, prefill}, pool{own, decode}, 1}
 }
 
 // manyFrontends is how many recipes of InferenceX put behind nginx unless they say otherwise

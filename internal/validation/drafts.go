@@ -1,8 +1,7 @@
 package validation
 
 import (
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
@@ -80,30 +79,24 @@ var drafters = []string{"deepseek", "qwen3.5"}
 // draft has the server draft a number of tokens that are accepted with a probability, and reports
 // whether the model brings what drafts.
 func (d *deployment) draft(tokens int, rate float64) bool {
-	for _, name := range drafters {
-		if strings.HasPrefix(d.model.Name, name) && tokens > 0 && tokens <= maxDrafted {
-			d.Speculation = speculation("mtp", tokens, rate)
-			d.Engine.Graph *= tokens + 1 // it counts sequences, and each has its drafts in the step
-			return true
-		}
+	if !slices.ContainsFunc(drafters, func(name string) bool {
+		return strings.HasPrefix(d.model.Name, name)
+	}) || tokens < 1 || tokens > maxDrafted {
+		return false
 	}
-	return false
+	d.Speculation = speculation("mtp", tokens, rate)
+	d.Engine.Graph *= tokens + 1 // it counts sequences, and each has its drafts in the step
+	return true
 }
 
 // maxDrafted bounds the tokens that are drafted in a row.
 const maxDrafted = 16
 
-var draftSteps = regexp.MustCompile(`steps=(\d+)`)
-
 // draftedSteps returns the number of tokens that a text such as "EAGLE steps=3 topk=1" names; 0
 // where it names no drafts.
 func draftedSteps(text string) int {
-	m := draftSteps.FindStringSubmatch(text)
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(m[1])
-	return n
+	n, _ := parseStartFlags(strings.ReplaceAll(text, " ", ";")).number("steps")
+	return int(n)
 }
 
 // nightlyDrafts returns the number of tokens that servers of InferenceX' application, whose rows do

@@ -20,8 +20,8 @@ func (d *Data) Draws(p accuracy.Physics) []Draw {
 	var list []Draw
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
-			if t, ok := e.(*trial); ok && t.full != nil {
-				if draw, ok := t.draw(&p); ok {
+			if e.full != nil {
+				if draw, ok := e.draw(&p); ok {
 					list = append(list, draw)
 				}
 			}

@@ -1,12 +1,8 @@
 package validation
 
 import (
-	_ "embed"
 	"fmt"
 	"strings"
-	"sync"
-
-	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Fleets of TensorRT-LLM workers behind Dynamo with which InferenceX measured DeepSeek-R1, February
@@ -14,9 +10,7 @@ import (
 // them. decode_batch is --max_batch_size of a decode worker, of each rank where attention is
 // data-parallel; drafted is the number of tokens of multi-token prediction. Frontends are ten
 // behind nginx where the recipe does not turn them off (srt-slurm, enable_multiple_frontends).
-//
-//go:embed fleets.csv
-var fleetsCSV string
+var fleets = shipped[fleet]("fleets.csv")
 
 // fleet is one of them: a row of fleets.csv.
 type fleet struct {
@@ -59,11 +53,6 @@ func (f *fleet) prefill() workers {
 func (f *fleet) decode() workers { return workers{f.Decode, f.DecodeTensor, f.DecodeData, false} }
 
 func (w workers) accelerators() int { return w.tensor * w.data }
-
-// fleets lists what is published.
-var fleets = sync.OnceValue(func() []fleet {
-	return files.MustReadTable[fleet]("fleets.csv", fleetsCSV)
-})
 
 // accelerators returns the accelerators of a worker at an end that the row names, prefill or
 // decode.

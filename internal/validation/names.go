@@ -30,35 +30,17 @@ func loadCatalogs() (*catalogs, error) {
 	return &catalogs{m, h}, nil
 }
 
-// model finds a model. What hubs put behind its name, such as -Instruct or -FP8, may be there or
-// not.
+// model finds a model, whatever its name says of how its weights are stored: tables have a column
+// for that. Names with blanks describe a checkpoint, and may mean several.
 func (c *catalogs) model(name string) (*models.Architecture, error) {
-	for short := name; ; {
-		if m, err := c.models.Lookup(short); err == nil {
-			return m, nil
-		}
-		cut := strings.LastIndexAny(short, "-_")
-		if cut < 0 || !isVariant(short[cut+1:]) {
-			return nil, &unknownName{"model", name}
-		}
-		short = short[:cut]
+	m, err := c.models.Lookup(name)
+	if form, ok := models.ReadRelease(name); ok && err != nil && !strings.Contains(name, " ") {
+		m, err = c.models.Lookup(form.Of)
 	}
-}
-
-// isVariant reports words that follow a model's name and change neither its shape nor, since tables
-// have a column for it, its number format.
-func isVariant(word string) bool {
-	word = strings.TrimPrefix(strings.ToLower(word), "quantized.")
-	if _, ok := dtypes[word]; ok {
-		return true
+	if err != nil {
+		return nil, &unknownName{"model", name}
 	}
-	switch word {
-	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "terminus", "qat",
-		"unquantized", "v0.1", "v0.2", "v0.3":
-		return true
-	}
-	release, err := strconv.Atoi(word) // year and month, or month and day: 2507, 0528
-	return err == nil && len(word) == 4 && release > 0
+	return m, nil
 }
 
 // accelerator finds a GPU by the names of the catalogue, and by the names that drivers and clouds
@@ -143,7 +125,9 @@ var dtypes = map[string]hardware.DType{
 	"mxfp4": hardware.MXFP4,
 }
 
+// parseDType reads a number format, which more words may follow.
 func parseDType(name string) (hardware.DType, error) {
+	name, _, _ = strings.Cut(name, " ")
 	d, ok := dtypes[strings.ToLower(strings.TrimPrefix(name, "torch."))]
 	if !ok {
 		return "", &unknownName{"number format", name}

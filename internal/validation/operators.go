@@ -43,48 +43,51 @@ func (o *operator) predict(p *accuracy.Physics) (func(*part) map[string]float64,
 	}, err
 }
 
-// readOperators reads the rows of a table of kernels: describe says which kernel a row is about,
-// and with which step it runs. It returns nil for rows that it leaves out.
-func readOperators(c *catalogs, t *table,
-	describe func(r *row) (*operator, *sim.Step)) []experiment {
-	if len(t.rows) == 0 {
-		return nil
-	}
-	accelerator, err := c.accelerator(t.rows[0].value(t.kind.GPU))
-	if err != nil {
-		t.skip("%v", err)
-		return nil
-	}
-	scaleUp, network, err := c.links(t.kind.Name, &accelerator)
-	if err != nil {
-		t.skip("%v", err)
-		return nil
-	}
-	known := map[string]*trial{}
-	var list []experiment
-	t.each(func(r *row) {
-		o, step := describe(r)
-		measured := r.figures()
-		if r.err == nil && len(measured) == 0 {
-			r.fail(fmt.Errorf("latency: found %q, want a time above 0", r.text("latency")))
+// kernelOf says which kernel a row is about, and with which step it runs; nil leaves the row out.
+type kernelOf func(r *row) (*operator, *sim.Step)
+
+// operators returns what reads a table of kernels.
+func operators(describe kernelOf) func(c *catalogs, t *table) []*trial {
+	return func(c *catalogs, t *table) []*trial {
+		if len(t.rows) == 0 {
+			return nil
 		}
-		if r.err != nil || o == nil {
-			return
+		accelerator, err := c.accelerator(t.rows[0].value(t.kind.GPU))
+		if err != nil {
+			t.skip("%v", err)
+			return nil
 		}
-		o.accelerator, o.scaleUp, o.network = accelerator, scaleUp, network
-		o.Parallelism.Tensor = max(1, o.Parallelism.Tensor)
-		at := accuracy.Place{Group: accuracy.Group{GPU: accelerator.Name, Model: o.variant,
-			TP: o.Parallelism.Tensor}, File: t.file, Line: r.line,
-			Name: o.shape + ", " + loadOf(step)}
-		x := known[o.shape+"|"+o.variant]
-		if x == nil {
-			x = &trial{deployment: o.deployment, part: part{place: at}, steps: o.predict}
-			known[o.shape+"|"+o.variant] = x
-			list = append(list, x)
+		scaleUp, network, err := c.links(t.kind.Name, &accelerator)
+		if err != nil {
+			t.skip("%v", err)
+			return nil
 		}
-		x.parts = append(x.parts, part{place: at, measured: measured, step: step})
-	})
-	return list
+		known := map[string]*trial{}
+		var list []*trial
+		t.each(func(r *row) {
+			o, step := describe(r)
+			measured := r.figures()
+			if r.err == nil && len(measured) == 0 {
+				r.fail(fmt.Errorf("latency: found %q, want a time above 0", r.text("latency")))
+			}
+			if r.err != nil || o == nil {
+				return
+			}
+			o.accelerator, o.scaleUp, o.network = accelerator, scaleUp, network
+			o.Parallelism.Tensor = max(1, o.Parallelism.Tensor)
+			at := accuracy.Place{Group: accuracy.Group{GPU: accelerator.Name, Model: o.variant,
+				TP: o.Parallelism.Tensor}, File: t.file, Line: r.line,
+				Name: o.shape + ", " + loadOf(step)}
+			x := known[o.shape+"|"+o.variant]
+			if x == nil {
+				x = &trial{deployment: o.deployment, part: part{place: at}, steps: o.predict}
+				known[o.shape+"|"+o.variant] = x
+				list = append(list, x)
+			}
+			x.parts = append(x.parts, part{place: at, measured: measured, step: step})
+		})
+		return list
+	}
 }
 
 // oneLayer returns a model of one layer with the given width and heads.

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"embed"
 	"io/fs"
 	"slices"
@@ -96,11 +95,6 @@ func (o *outcome) Rejected(*sim.Request, sim.Rejection) { o.rejected++ }
 // Sampled implements sim.Observer.
 func (o *outcome) Sampled(sim.Time, int, sim.State) {}
 
-// between returns the outcome of the requests that arrived in [from, to).
-func (o *outcome) between(from, to sim.Time) *outcome {
-	return o.where(arrivedIn(from, to))
-}
-
 // arrivedIn returns what reports whether a request arrived in [from, to).
 func arrivedIn(from, to sim.Time) func(arrival sim.Time) bool {
 	return func(arrival sim.Time) bool { return arrival >= from && arrival < to }
@@ -169,25 +163,6 @@ func addStatistics(all map[string]float64, name string, values []float64) {
 	all[name+" p50"] = accuracy.Quantile(values, 0.5)
 	all[name+" p90"] = accuracy.Quantile(values, 0.9)
 	all[name+" p99"] = accuracy.Quantile(values, 0.99)
-}
-
-// experiment is what was measured together and is simulated together: a row, or the rows of one
-// run.
-type experiment interface {
-	compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error)
-	// at is where the first of rows stands.
-	at() accuracy.Place
-	rows() []accuracy.Place
-	// emit returns what predicts the row of a line.
-	emit(line int) emission
-}
-
-// keyOf returns the key of the server that an experiment measures, if it is one.
-func keyOf(e experiment) servers.Key {
-	if server, is := e.(interface{ key() servers.Key }); is {
-		return server.key()
-	}
-	return servers.Key{}
 }
 
 //go:embed cited/*.csv

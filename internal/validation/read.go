@@ -29,7 +29,7 @@ type Data struct {
 type readKind struct {
 	name        string
 	files       []string
-	experiments []experiment
+	experiments []*trial
 	skipped     map[string]int
 	problems    []string
 	sources     []string
@@ -197,7 +197,7 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 		for j := range list {
 			if list[j].Table = k.name; list[j].Key == (servers.Key{}) {
 				if j == 0 {
-					key = keyOf(k.experiments[i])
+					key = k.experiments[i].key()
 				}
 				list[j].Key = key
 			}
@@ -209,9 +209,8 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 
 // paced predicts the figures of requests that arrive at a rate again, with steps as fast and as
 // slow as in one case of ten each: near capacity, latencies grow by many times as much.
-func paced(ctx context.Context, e experiment, list []accuracy.Comparison) error {
-	if at, is := e.(interface{ open() bool }); !is || !at.open() || len(list) == 0 ||
-		list[0].Key.Engine == "" {
+func paced(ctx context.Context, t *trial, list []accuracy.Comparison) error {
+	if !t.open() || len(list) == 0 || list[0].Key.Engine == "" {
 		return nil
 	}
 	spread := evidence.Of(list[0].Key, true).Spread
@@ -221,7 +220,7 @@ func paced(ctx context.Context, e experiment, list []accuracy.Comparison) error 
 		into   func(*accuracy.Comparison) *float64
 	}{{fast, func(c *accuracy.Comparison) *float64 { return &c.Fast }},
 		{slow, func(c *accuracy.Comparison) *float64 { return &c.Slow }}} {
-		again, err := e.compare(ctx, &accuracy.Physics{Slowdown: pace.factor})
+		again, err := t.compare(ctx, &accuracy.Physics{Slowdown: pace.factor})
 		if err != nil || len(again) != len(list) {
 			return err
 		}
@@ -241,15 +240,14 @@ func (t *trial) open() bool {
 // together stays together: keep is asked once for the rows of a run, or for the loads of a kernel,
 // in the order of the tables.
 func (d *Data) Where(keep func(table string, g accuracy.Group) bool) *Data {
+	return d.where(func(table string, t *trial) bool { return keep(table, t.place.Group) })
+}
+
+func (d *Data) where(keep func(table string, t *trial) bool) *Data {
 	chosen := &Data{}
-	for i := range d.tables {
-		k := d.tables[i]
-		k.experiments = nil
-		for _, e := range d.tables[i].experiments {
-			if keep(k.name, e.at().Group) {
-				k.experiments = append(k.experiments, e)
-			}
-		}
+	for _, k := range d.tables {
+		k.experiments = slices.DeleteFunc(slices.Clone(k.experiments),
+			func(t *trial) bool { return !keep(k.name, t) })
 		if len(k.experiments) > 0 {
 			chosen.tables = append(chosen.tables, k)
 		}
@@ -267,8 +265,7 @@ func (d *Data) Mark(r *accuracy.Report, counts func(table, quantity string) bool
 	in := map[row]bool{}
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
-			at := e.at()
-			in[row{at.File, at.Line}] = true
+			in[row{e.place.File, e.place.Line}] = true
 		}
 	}
 	for i := range r.Tables {
@@ -285,31 +282,25 @@ func rowName(file string, line int) string { return fmt.Sprintf("%s:%d", file, l
 
 // Row returns the row that stands in a line of a file, FILE:LINE, and what was measured with it.
 func (d *Data) Row(name string) (*Data, error) {
-	chosen, why := &Data{}, ""
-	for i := range d.tables {
-		k := d.tables[i]
-		k.experiments = slices.DeleteFunc(slices.Clone(k.experiments), func(e experiment) bool {
-			return lineOf(e, name) == 0
-		})
-		if len(k.experiments) > 0 {
-			k.skipped, k.problems = map[string]int{}, nil
-			chosen.tables = append(chosen.tables, k)
-		}
-		why = cmp.Or(why, k.left[name])
+	chosen := d.where(func(_ string, t *trial) bool { return lineOf(t, name) > 0 })
+	for i := range chosen.tables {
+		chosen.tables[i].skipped, chosen.tables[i].problems = map[string]int{}, nil
 	}
-	switch {
-	case len(chosen.tables) > 0:
+	if len(chosen.tables) > 0 {
 		return chosen, nil
-	case why != "":
-		return nil, fmt.Errorf("%s: the row is left out: %s", name, why)
+	}
+	for i := range d.tables {
+		if why := d.tables[i].left[name]; why != "" {
+			return nil, fmt.Errorf("%s: the row is left out: %s", name, why)
+		}
 	}
 	return nil, fmt.Errorf("%s: found no row of measurements; want FILE:LINE, with FILE as the "+
 		"report names it and LINE counted from 1, the header's", name)
 }
 
-// lineOf returns the line by which a row's name, FILE:LINE, is one of an experiment; 0 if none.
-func lineOf(e experiment, name string) int {
-	for _, p := range e.rows() {
+// lineOf returns the line by which a row's name, FILE:LINE, is one of a trial; 0 if none.
+func lineOf(t *trial, name string) int {
+	for _, p := range t.rows() {
 		if rowName(p.File, p.Line) == name {
 			return p.Line
 		}
@@ -319,19 +310,16 @@ func lineOf(e experiment, name string) int {
 
 // Scenario returns the scenario by which a row, FILE:LINE, is predicted.
 func (d *Data) Scenario(name string) (*Emitted, error) {
-	for i := range d.tables {
-		for _, e := range d.tables[i].experiments {
-			line := lineOf(e, name)
-			if line == 0 {
-				continue
-			}
-			if by := e.emit(line); by.server != nil {
-				return by.emitted()
-			}
-			return nil, fmt.Errorf("%s: %s has kernels that were measured alone, and a scenario "+
-				"is of a server: --row without --emit shows predicted and measured, and "+
-				"llmsim roofline the kernels of a server's steps", name, d.tables[i].name)
-		}
+	chosen, err := d.Row(name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%s: found no row of measurements", name)
+	k := &chosen.tables[0]
+	by := k.experiments[0].emit(lineOf(k.experiments[0], name))
+	if by.server == nil {
+		return nil, fmt.Errorf("%s: %s has kernels that were measured alone, and a scenario is of "+
+			"a server: --row without --emit shows predicted and measured, and llmsim roofline the "+
+			"kernels of a server's steps", name, k.name)
+	}
+	return by.emitted()
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
@@ -158,7 +157,7 @@ func TestKindsFiguresAndReadersAgree(t *testing.T) {
 			t.Errorf("kinds.csv has no %s", name)
 		}
 	}
-	for _, f := range files.MustReadTable[figure]("figures.csv", figuresCSV) {
+	for _, f := range figureRows() {
 		for name := range strings.FieldsSeq(f.Tables) {
 			if !known[name] {
 				t.Errorf("figures.csv: kinds.csv has no %s", name)

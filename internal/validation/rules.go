@@ -1,16 +1,13 @@
 package validation
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/strict"
 )
 
@@ -29,12 +26,7 @@ type rule struct {
 	Value string `csv:"value"`
 }
 
-//go:embed rules.csv
-var rulesCSV string
-
-var rules = sync.OnceValue(func() []rule {
-	return files.MustReadTable[rule]("rules.csv", rulesCSV)
-})
+var rules = shipped[rule]("rules.csv")
 
 // ruled returns what the rules set for a row, "" where no rule fits. A column's name in braces is
 // its value.
@@ -63,21 +55,14 @@ type key struct {
 	Value string `csv:"value"`
 }
 
-//go:embed keys.csv
-var keysCSV string
-
-// keys are the keys of rows by table.
-var keys = sync.OnceValue(func() map[string][]key {
-	of := map[string][]key{}
-	for _, k := range files.MustReadTable[key]("keys.csv", keysCSV) {
-		of[k.Table] = append(of[k.Table], k)
-	}
-	return of
-})
+// keys are the keys of the rows of all tables.
+var keys = shipped[key]("keys.csv")
 
 // set sets the keys of a row.
 func (r *row) set(d *deployment) {
-	own := keys()[r.table.kind.Name]
+	own := slices.DeleteFunc(slices.Clone(keys()), func(k key) bool {
+		return k.Table != r.table.kind.Name
+	})
 	if len(own) == 0 || r.err != nil {
 		return
 	}

@@ -186,32 +186,6 @@ func (s *served) serve(ctx context.Context, p *accuracy.Physics, load []sim.Requ
 	return seen, nil
 }
 
-// serve simulates the deployment under a load that is not a scenario's, unless that is nil.
-func (d *deployment) serve(ctx context.Context, p *accuracy.Physics, load []sim.Request) (*outcome,
-	error) {
-	made, err := d.made()
-	if err != nil {
-		return nil, err
-	}
-	return made.serve(ctx, p, load)
-}
-
-// key returns what is known of the server's accuracy by: the zero value for kernels measured
-// without an engine, for a server that cannot be, and for servers apart.
-func (d *deployment) key() servers.Key { return d.keyBy(d.made) }
-
-func (d *deployment) keyBy(made func() (*served, error)) (key servers.Key) {
-	if d.Engine.Preset == "" || d.apart != nil {
-		return key
-	}
-	if s, err := made(); err == nil {
-		if server, err := s.server(&accuracy.Physics{}); err == nil {
-			key, _ = server.Key()
-		}
-	}
-	return key
-}
-
 // clients returns the load of clients that each send their next request when the last one is
 // answered, with lengths uniform in [least·length, length].
 func clients(n int, requests int64, prompt, output int, least float64) scenarios.Workload {

@@ -19,12 +19,11 @@ func TestARowIsAScenario(t *testing.T) {
 	rows := 0
 	for _, folder := range []*Data{read(t, "testdata/sample"), cited(t)} {
 		for i := range folder.tables {
-			for _, e := range folder.tables[i].experiments {
-				x, ok := e.(*trial)
-				if ok && x.Workload.Arrivals.Process == "poisson" {
+			for _, x := range folder.tables[i].experiments {
+				if x.Workload.Arrivals.Process == "poisson" {
 					continue // the rate is the row's, and the times are others
 				}
-				if !ok || x.sent != nil || x.steps != nil ||
+				if x.sent != nil || x.steps != nil ||
 					x.Workload.Arrivals.Users >= manyClients {
 					continue
 				}
@@ -77,12 +76,11 @@ func emittedRun(t *testing.T, data *Data, name string) *scenarios.Result {
 func TestRunsSentAgainAreScenariosWithTraces(t *testing.T) {
 	data, rows := read(t, "testdata/sample"), map[string]int{}
 	for i := range data.tables {
-		for _, e := range data.tables[i].experiments {
-			x, ok := e.(*trial)
-			if !ok || x.sent == nil || x.sent.law != nil {
+		for _, x := range data.tables[i].experiments {
+			if x.sent == nil || x.sent.law != nil {
 				continue
 			}
-			predicted, err := e.compare(t.Context(), &accuracy.Physics{})
+			predicted, err := x.compare(t.Context(), &accuracy.Physics{})
 			testkit.OK(t, err)
 			run := len(x.parts) > 0
 			for _, c := range predicted {
@@ -136,7 +134,7 @@ func TestMeasuredRowsAreScenarios(t *testing.T) {
 
 // emittedRow is a row of a server as a scenario.
 type emittedRow struct {
-	experiment
+	*trial
 	text []byte
 }
 
@@ -172,14 +170,13 @@ var kernelTables = map[string]bool{"iteration": true, "linear_layers": true,
 // predictsTheSame checks that a row is predicted alike by the scenario that it prints.
 func (r *emittedRow) predictsTheSame(t *testing.T) {
 	t.Helper()
-	name := rowName(r.at().File, r.at().Line)
+	x, name := r.trial, rowName(r.place.File, r.place.Line)
 	file, err := scenarios.Parse(name, r.text)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", name, err, r.text)
 		return
 	}
-	x, ok := r.experiment.(*trial)
-	if !ok || x.sent != nil {
+	if x.sent != nil {
 		return
 	}
 	before, err := x.compare(t.Context(), &accuracy.Physics{})

@@ -17,7 +17,7 @@ type startFlags map[string]string
 func parseStartFlags(text string) startFlags {
 	flags := startFlags{}
 	for _, flag := range strings.Split(text, ";") {
-		if name, value, _ := strings.Cut(flag, "="); name != "" {
+		if name, value, _ := strings.Cut(strings.TrimSpace(flag), "="); name != "" {
 			flags[name] = value
 		}
 	}

@@ -2,16 +2,11 @@ package validation
 
 import (
 	"fmt"
-	"strings"
 )
 
 // SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
 // Lengths are uniform from 1 to the limits isl and osl, or ShareGPT's.
-var cookbookRows = rowSpec{
-	describe: describeCookbook,
-}
-
-func describeCookbook(_ *catalogs, r *row, t *trial) string {
+func cookbookRow(_ *catalogs, r *row, t *trial) string {
 	requests := r.count("requests")
 	if ranks := r.optionalCount("dp", 1); r.text("dp_attention") == "1" && ranks > 1 {
 		t.Parallelism.Data, t.Parallelism.Tensor = ranks, max(1, t.Parallelism.Tensor/ranks)
@@ -22,12 +17,10 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	if !r.atMost("requests", requests, maxRequests) || r.err != nil {
 		return ""
 	}
-	for flag := range strings.SplitSeq(r.text("other_flags"), ";") {
-		share := &t.Memory.StaticShare
-		if _, err := fmt.Sscanf(strings.TrimSpace(flag), "mem-fraction-static=%f",
-			share); err == nil && (*share <= 0 || *share > 1) {
-			r.fail(fmt.Errorf("other_flags: found %q, want a share of at most 1", flag))
-		}
+	const flag = "mem-fraction-static"
+	share, stated := parseStartFlags(r.text("other_flags")).number(flag)
+	if t.Memory.StaticShare = share; stated && share > 1 {
+		r.fail(fmt.Errorf("other_flags: found %s=%g, want a share of at most 1", flag, share))
 	}
 	t.Workload = clients(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
 	t.rehearsable = true

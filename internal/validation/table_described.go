@@ -49,8 +49,8 @@ var (
 	longFlag    = regexp.MustCompile(`--([\w-]+)(?:[ =]([^-\s]\S*))?`)
 )
 
-func readDescribedRequests(c *catalogs, t *table) []experiment {
-	x, why := c.described(t)
+func readDescribedRequests(c *catalogs, t *table) []*trial {
+	x, why := c.serverOf(t)
 	switch {
 	case t.server.err != nil:
 		var unknown *unknownName
@@ -78,9 +78,7 @@ func readDescribedRequests(c *catalogs, t *table) []experiment {
 	} else {
 		x.sendAgain(log)
 	}
-	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
-		x.measured = append(x.measured, statisticsOf(name, log.times[name])...)
-	}
+	x.measured = log.measured()
 	if strings.Contains(t.server.text("client"), "over the internet") {
 		x.measured = slices.DeleteFunc(x.measured, func(m accuracy.Measurement) bool {
 			return accuracy.QuantityFamily(m.Quantity) == "TTFT"
@@ -89,11 +87,11 @@ func readDescribedRequests(c *catalogs, t *table) []experiment {
 	}
 	x.place = accuracy.Place{Group: x.group(), File: t.file, Line: 2,
 		Name: fmt.Sprintf("%d requests", len(log.requests))}
-	return []experiment{x}
+	return []*trial{x}
 }
 
-// described returns the server of a table, or why it is left out.
-func (c *catalogs) described(t *table) (x *trial, why string) {
+// serverOf returns the server of a table, or why it is left out.
+func (c *catalogs) serverOf(t *table) (x *trial, why string) {
 	r, parts := t.server, nameParts(t.file)
 	r.table.kind = t.kind
 	tensor, gpu := 1, parts[1]
@@ -106,7 +104,7 @@ func (c *catalogs) described(t *table) (x *trial, why string) {
 			tensor = l.tensor
 		}
 	}
-	format, _, _ := strings.Cut(r.required("weights"), " ")
+	format := r.required("weights")
 	if strings.Contains(r.text("weights"), "MXFP4") && strings.HasPrefix(parts[2], "gpt-oss") {
 		format = "mxfp4"
 	}
@@ -185,7 +183,7 @@ func (t *table) logged(shared bool) *logged {
 		}
 		first, last := r.optional("first_token_s", at), r.optional("last_token_s", at)
 		if r.err == nil && (first < at || last < first) {
-			r.fail(fmt.Errorf("times go backwards: sent %g s, first token %g s, last token %g s",
+			r.fail(fmt.Errorf("times go backwards: arrival %g s, first token %g s, last token %g s",
 				at, first, last))
 		}
 		if r.err != nil {
@@ -212,6 +210,23 @@ func (t *table) logged(shared bool) *logged {
 
 func (l *logged) add(name string, seconds float64) {
 	l.times[name] = append(l.times[name], 1000*seconds)
+}
+
+// measured returns means and percentiles of the times. Fewer than 100 values have no 99th
+// percentile but their largest, which is the first request's, before the server is warm.
+func (l *logged) measured() (list []accuracy.Measurement) {
+	all := map[string]float64{}
+	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
+		addStatistics(all, name, l.times[name])
+		for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
+			v := all[name+statistic]
+			if v > 0 && (statistic != " p99" || len(l.times[name]) >= 100) {
+				list = append(list, accuracy.Measurement{Quantity: name + statistic, Unit: "ms",
+					Value: v})
+			}
+		}
+	}
+	return list
 }
 
 // sendAgain has the trial send the requests when they were sent. Times are compared of those of

@@ -7,9 +7,7 @@ import (
 )
 
 // Whole iterations without output head, sampling and host: kernels measured apart and summed.
-var iterationRows = rowSpec{describe: describeIteration}
-
-func describeIteration(_ *catalogs, r *row, t *trial) string {
+func iterationRow(_ *catalogs, r *row, t *trial) string {
 	phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"),
 		r.whole("kv", 0)
 	var step *sim.Step

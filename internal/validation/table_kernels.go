@@ -7,29 +7,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Attention is of prompts or of sequences that decode.
-var (
-	readContextAttention    = kernelReader("attention_prefill", attentionKernel, contextStep)
-	readGenerationAttention = kernelReader("attention_decode", attentionKernel, generationStep)
-	readContextMLA          = kernelReader("attention_prefill", mlaKernel, contextStep)
-	readGenerationMLA       = kernelReader("attention_decode", mlaKernel, generationStep)
-)
-
-// kernelReader returns what reads a table of a kernel of that name.
-func kernelReader(name string, kernel func(r *row, name string) *operator,
-	step func(*row) *sim.Step) func(*catalogs, *table) []experiment {
-	return func(c *catalogs, t *table) []experiment {
-		return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-			return kernel(r, name), step(r)
-		})
-	}
-}
-
-func attentionKernel(r *row, name string) *operator {
+func attentionKernel(r *row) *operator {
 	heads, kvHeads, headDim := r.count("num_heads"), r.count("num_key_value_heads"),
 		r.count("head_dim")
-	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads of %d, %d KV heads", heads,
-		headDim, kvHeads), variant: "KV " + r.text("kv_cache_dtype")}
+	o := &operator{names: []string{"attention_"}, shape: fmt.Sprintf("%d heads of %d, %d KV heads",
+		heads, headDim, kvHeads), variant: "KV " + r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("attention", 1, heads, kvHeads, headDim)
 	if window := int(r.optional("window_size", 0)); window > 0 {
@@ -41,10 +23,10 @@ func attentionKernel(r *row, name string) *operator {
 
 // mlaKernel has the widths of DeepSeek-V3 (arXiv:2412.19437, section 4.2). num_heads is what one of
 // tp_size GPUs has.
-func mlaKernel(r *row, name string) *operator {
+func mlaKernel(r *row) *operator {
 	heads := r.count("num_heads")
-	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads", heads), variant: "KV " +
-		r.text("kv_cache_dtype")}
+	o := &operator{names: []string{"attention_"}, shape: fmt.Sprintf("%d heads", heads),
+		variant: "KV " + r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("mla", 7168, heads, heads, 192)
 	o.model.Groups[0].Mixer = &models.MLA{Heads: heads, QueryRank: 1536, KVRank: 512, RopeDim: 64,
@@ -52,49 +34,47 @@ func mlaKernel(r *row, name string) *operator {
 	return o
 }
 
-// contextStep computes prompts of isl tokens after step cached ones.
-func contextStep(r *row) *sim.Step {
-	return prefill(r.batch("batch_size"), r.count("isl"), r.whole("step", 0))
+// prompting is a kernel in a step of prompts of isl tokens after step cached ones.
+func prompting(kernel func(*row) *operator) kernelOf {
+	return func(r *row) (*operator, *sim.Step) {
+		return kernel(r), prefill(r.batch("batch_size"), r.count("isl"), r.whole("step", 0))
+	}
 }
 
-// generationStep decodes one token each over isl + step cached ones.
-func generationStep(r *row) *sim.Step {
-	return decode(r.batch("batch_size"), r.count("isl")+r.whole("step", 0))
+// decoding is a kernel in a step that decodes one token each over isl + step cached ones.
+func decoding(kernel func(*row) *operator) kernelOf {
+	return func(r *row) (*operator, *sim.Step) {
+		return kernel(r), decode(r.batch("batch_size"), r.count("isl")+r.whole("step", 0))
+	}
 }
 
-// readGEMM reads matrix products: the output projection of a layer n wide whose head is k wide.
-func readGEMM(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		m, n, k := r.count("m"), r.count("n"), r.count("k")
-		o := &operator{names: []string{"out"}, shape: fmt.Sprintf("%d × %d", n, k),
-			variant: r.text("gemm_dtype")}
-		o.weights = r.format("gemm_dtype")
-		o.model = oneLayer("gemm", n, 1, 1, k)
-		return o, prefill(1, m, 0)
-	})
+// gemmKernel reads matrix products: the output projection of a layer n wide whose head is k wide.
+func gemmKernel(r *row) (*operator, *sim.Step) {
+	m, n, k := r.count("m"), r.count("n"), r.count("k")
+	o := &operator{names: []string{"out"}, shape: fmt.Sprintf("%d × %d", n, k),
+		variant: r.text("gemm_dtype")}
+	o.weights = r.format("gemm_dtype")
+	o.model = oneLayer("gemm", n, 1, 1, k)
+	return o, prefill(1, m, 0)
 }
 
-// readMoE reads the fused kernels of routed experts on one GPU, whose share of them follows from
+// moeKernel reads the fused kernels of routed experts on one GPU, whose share of them follows from
 // the two ways to spread them.
-func readMoE(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		return expertKernel(r, &models.MoE{Experts: r.count("num_experts"),
-			Active: r.count("topk"), Intermediate: r.count("inter_size")}, r.batch("moe_tp_size"),
-			r.batch("moe_ep_size"), r.text("moe_dtype"), r.value("distribution|=balanced"),
-			r.count("num_tokens"))
-	})
+func moeKernel(r *row) (*operator, *sim.Step) {
+	return expertKernel(r, &models.MoE{Experts: r.count("num_experts"),
+		Active: r.count("topk"), Intermediate: r.count("inter_size")}, r.batch("moe_tp_size"),
+		r.batch("moe_ep_size"), r.text("moe_dtype"), r.value("distribution|=balanced"),
+		r.count("num_tokens"))
 }
 
-// readBackends reads the same of several back ends, which split each expert over the GPUs and have
+// backendKernel reads the same of several back ends, which split each expert over the GPUs and have
 // weights in FP8 by block (vllm-project/vllm, pull request 13932: DeepGEMM beside Triton). A
 // slice has both projections into the intermediate width beside each other.
-func readBackends(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		tensor := r.batch("tensor")
-		return expertKernel(r, &models.MoE{Experts: r.count("experts"), Active: r.count("topk"),
-			Intermediate: r.count("shard_intermediate_n") / 2 * tensor}, tensor, 1, "fp8_block",
-			r.required("backend"), r.count("batch_tokens"))
-	})
+func backendKernel(r *row) (*operator, *sim.Step) {
+	tensor := r.batch("tensor")
+	return expertKernel(r, &models.MoE{Experts: r.count("experts"), Active: r.count("topk"),
+		Intermediate: r.count("shard_intermediate_n") / 2 * tensor}, tensor, 1, "fp8_block",
+		r.required("backend"), r.count("batch_tokens"))
 }
 
 // expertKernel is the kernel of routed experts, each split over tp ranks and spread over ep, with a

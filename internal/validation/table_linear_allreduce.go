@@ -10,9 +10,7 @@ import (
 )
 
 // Linear layers and the all-reduces of an iteration, by the network that joins the GPUs.
-var linearAllReduceRows = rowSpec{describe: describeLinearAllReduce}
-
-func describeLinearAllReduce(c *catalogs, r *row, t *trial) string {
+func linearAllReduceRow(c *catalogs, r *row, t *trial) string {
 	network, tokens := r.required("network"), r.count("num_tokens")
 	if r.err == nil && strings.Contains(network, "pairwise") {
 		r.fail(t.joinPairs(c))
@@ -41,51 +39,46 @@ func (d *deployment) joinPairs(c *catalogs) error {
 
 // The kernels of one layer, measured apart with random data; iter_linear_ms is their sum over all
 // layers.
-var linearLayerRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		tokens := r.count("num_tokens")
-		t.inKernels(libraryAllReduce, prefill(1, tokens, 0),
-			func(k kernelTimes) map[string]float64 {
-				layers := float64(t.model.Layers())
-				predicted := map[string]float64{
-					"GEMMs a layer":        k.layerLinear() / layers,
-					"element-wise a layer": k.elementwise() / layers,
-					"linear":               k.layerLinear() + k.elementwise(),
+func linearLayerRow(_ *catalogs, r *row, t *trial) string {
+	tokens := r.count("num_tokens")
+	t.inKernels(libraryAllReduce, prefill(1, tokens, 0),
+		func(k kernelTimes) map[string]float64 {
+			layers := float64(t.model.Layers())
+			predicted := map[string]float64{
+				"GEMMs a layer":        k.layerLinear() / layers,
+				"element-wise a layer": k.elementwise() / layers,
+				"linear":               k.layerLinear() + k.elementwise(),
+			}
+			for _, name := range []string{"qkv", "out", "gate_up", "down"} {
+				if ms := k[name]; ms > 0 {
+					predicted[name] = ms / layers
 				}
-				for _, name := range []string{"qkv", "out", "gate_up", "down"} {
-					if ms := k[name]; ms > 0 {
-						predicted[name] = ms / layers
-					}
-				}
-				return predicted
-			})
-		t.Name = fmt.Sprintf("%d tokens", tokens)
-		return ""
-	},
+			}
+			return predicted
+		})
+	t.Name = fmt.Sprintf("%d tokens", tokens)
+	return ""
 }
 
 // message_size is in elements of 2 bytes.
-// readCustomAllReduce reads vLLM's own all-reduce. Rows without a captured graph measure how fast
+// customAllReduce reads vLLM's own all-reduce. Rows without a captured graph measure how fast
 // the host launches it, and are left out.
-func readCustomAllReduce(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		if why := r.ruled("refuse"); why != "" {
-			t.leave(r, why)
-			return nil, nil
-		}
-		return allReduceOf(r, engineAllReduce), decode(1, 1)
-	})
+func customAllReduce(r *row) (*operator, *sim.Step) {
+	if why := r.ruled("refuse"); why != "" {
+		r.table.leave(r, why)
+		return nil, nil
+	}
+	return allReduceOf(r, engineAllReduce), decode(1, 1)
 }
 
 // readNCCL reads the all-reduce of NCCL. Such tables may have several rows for a size, of
 // collectives that they do not name: the slowest is the all-reduce, which sends twice what a
 // reduce-scatter or an all-gather does.
-func readNCCL(c *catalogs, t *table) []experiment {
-	list := readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+func readNCCL(c *catalogs, t *table) []*trial {
+	list := operators(func(r *row) (*operator, *sim.Step) {
 		return allReduceOf(r, libraryAllReduce), decode(1, 1)
-	})
-	for _, e := range list {
-		x := e.(*trial)
+	})(c, t)
+	for _, x := range list {
 		slowest := slices.MaxFunc(x.parts,
 			func(a, b part) int { return cmp.Compare(a.measured[0].Value, b.measured[0].Value) })
 		for range x.parts[1:] {

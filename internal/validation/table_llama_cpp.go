@@ -17,35 +17,33 @@ const (
 	batchesAhead = 4
 )
 
-var llamaCppRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		devices, quantity := r.batch("count"), "decode rate"
-		t.count, t.prompt = 1, r.optionalCount("tokens", 512)
-		switch phase := r.required("phase"); phase {
-		case "decode":
-		case "prefill":
-			quantity = "prefill rate"
-		default:
-			r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
+func llamaCppRow(_ *catalogs, r *row, t *trial) string {
+	devices, quantity := r.batch("count"), "decode rate"
+	t.count, t.prompt = 1, r.optionalCount("tokens", 512)
+	switch phase := r.required("phase"); phase {
+	case "decode":
+	case "prefill":
+		quantity = "prefill rate"
+	default:
+		r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
+	}
+	r.atMost("tokens", t.prompt, maxRequests)
+	t.measured = r.measured([]figure{{Column: "tokens_per_s", Quantity: quantity,
+		Unit: "tokens/s", Scale: 1}})
+	t.clocked(func(clock *steptime.Clock) map[string]float64 {
+		if quantity == "decode rate" { // a token passes all devices in turn
+			token := clock.Duration(decode(1, max(1, t.prompt/2))).Seconds()
+			return map[string]float64{quantity: 1 / token}
 		}
-		r.atMost("tokens", t.prompt, maxRequests)
-		t.measured = r.measured([]figure{{Column: "tokens_per_s", Quantity: quantity,
-			Unit: "tokens/s", Scale: 1}})
-		t.clocked(func(clock *steptime.Clock) map[string]float64 {
-			if quantity == "decode rate" { // a token passes all devices in turn
-				token := clock.Duration(decode(1, max(1, t.prompt/2))).Seconds()
-				return map[string]float64{quantity: 1 / token}
-			}
-			var all sim.Time
-			for done := 0; done < t.prompt; done += promptBatch {
-				all += clock.Duration(prefill(1, min(promptBatch, t.prompt-done), done))
-			}
-			return map[string]float64{
-				quantity: float64(t.prompt) * t.overlap(devices) / all.Seconds()}
-		})
-		t.Name = fmt.Sprintf("%d × %s, %d tokens", devices, r.text("device"), t.prompt)
-		return ""
-	},
+		var all sim.Time
+		for done := 0; done < t.prompt; done += promptBatch {
+			all += clock.Duration(prefill(1, min(promptBatch, t.prompt-done), done))
+		}
+		return map[string]float64{
+			quantity: float64(t.prompt) * t.overlap(devices) / all.Seconds()}
+	})
+	t.Name = fmt.Sprintf("%d × %s, %d tokens", devices, r.text("device"), t.prompt)
+	return ""
 }
 
 // overlap returns how many devices compute a prompt at the same time, on average: devices wait

@@ -2,7 +2,6 @@ package validation
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -24,74 +23,59 @@ func (t *trial) planned(figures func(*steptime.MemoryPlan) map[string]float64) {
 }
 
 // The blocks were resolved by vLLM servers with the limits and the version of the vLLM runs.
-var kvBlockRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		r.required("gpu_memory_utilization")
-		t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
-			return map[string]float64{"KV blocks": float64(plan.Blocks)}
-		})
-		t.Name = fmt.Sprintf("utilisation %g", t.Memory.Utilization)
-		return ""
-	},
+func kvBlockRow(_ *catalogs, r *row, t *trial) string {
+	r.required("gpu_memory_utilization")
+	t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
+		return map[string]float64{"KV blocks": float64(plan.Blocks)}
+	})
+	t.Name = fmt.Sprintf("utilisation %g", t.Memory.Utilization)
+	return ""
 }
 
 // What servers logged of their caches when they started. An empty cell is the engine's default.
 // The bytes are of the first rank, and the tokens of the rank with the least room: the last stage
 // of a pipeline. Where layers keep less than each token, vLLM's tokens are the longest contexts
 // times how many of them it expects to run, and no size.
-var kvCapacityRows = rowSpec{
-	format: func(r *row) string {
-		for _, word := range strings.Fields(r.text("weights_format")) {
-			if _, known := dtypes[word]; known {
-				return word
-			}
+func kvCapacityRow(c *catalogs, r *row, t *trial) string {
+	used, before := r.figure("weights_gib")+r.figure("kv_gib"), 0.0
+	_, err := fmt.Sscanf(r.text("note"), "avail before/after weights %f/", &before)
+	switch {
+	case err == nil && before < t.accelerator.Memory/(2<<30):
+		return "other programs had most of the memory"
+	case r.text("gpu") == "A100" && used < 40:
+		t.accelerator, err = c.accelerator("A100 40GB")
+		if err != nil {
+			r.fail(err)
 		}
-		return "bf16"
-	},
-	describe: func(c *catalogs, r *row, t *trial) string {
-		used, before := r.figure("weights_gib")+r.figure("kv_gib"), 0.0
-		_, err := fmt.Sscanf(r.text("note"), "avail before/after weights %f/", &before)
-		switch {
-		case err == nil && before < t.accelerator.Memory/(2<<30):
-			return "other programs had most of the memory"
-		case r.text("gpu") == "A100" && used < 40:
-			t.accelerator, err = c.accelerator("A100 40GB")
-			if err != nil {
-				r.fail(err)
-			}
+	}
+	form, named := models.ReadRelease(r.text("model"))
+	switch {
+	case r.text("weights_format") != "":
+	case named && form.Weights != "":
+		t.weights = form.Weights
+	case t.model.DType != "":
+		t.weights = t.model.DType
+	}
+	logged, said := r.figure("weights_gib"), float64(t.model.WeightBytesPerGPU(t.weights,
+		t.Parallelism.Tensor, 1))/(1<<30)
+	if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*said {
+		return "more of the checkpoint is in 16 bits than its name says"
+	}
+	share, windowed := parseStartFlags(r.text("other_flags")).number("swa_full_tokens_ratio")
+	if windowed && t.Engine.Preset == "sglang" {
+		t.Memory.WindowShare, t.Memory.Policy = share, "radix"
+	}
+	t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
+		figures := map[string]float64{}
+		k := t.model.SequenceState(1, t.kv)
+		if k.Windowed == 0 && k.Fixed == 0 || t.Engine.Preset == "sglang" {
+			figures["KV tokens"] = float64(plan.Tokens)
 		}
-		form, named := models.ReadRelease(r.text("model"))
-		switch {
-		case r.text("weights_format") != "":
-		case named && form.Weights != "":
-			t.weights = form.Weights
-		case t.model.DType != "":
-			t.weights = t.model.DType
+		if t.Parallelism.Pipeline == 1 {
+			figures["KV memory"] = plan.KV / (1 << 30)
 		}
-		logged, said := r.figure("weights_gib"), float64(t.model.WeightBytesPerGPU(t.weights,
-			t.Parallelism.Tensor, 1))/(1<<30)
-		if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*said {
-			return "more of the checkpoint is in 16 bits than its name says"
-		}
-		if t.Engine.Preset == "sglang" {
-			_, err = fmt.Sscanf(r.text("other_flags"), "swa_full_tokens_ratio=%f",
-				&t.Memory.WindowShare)
-			if err == nil {
-				t.Memory.Policy = "radix"
-			}
-		}
-		t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
-			figures := map[string]float64{}
-			k := t.model.SequenceState(1, t.kv)
-			if k.Windowed == 0 && k.Fixed == 0 || t.Engine.Preset == "sglang" {
-				figures["KV tokens"] = float64(plan.Tokens)
-			}
-			if t.Parallelism.Pipeline == 1 {
-				figures["KV memory"] = plan.KV / (1 << 30)
-			}
-			return figures
-		})
-		t.Name = r.text("id")
-		return ""
-	},
+		return figures
+	})
+	t.Name = r.text("id")
+	return ""
 }

@@ -18,39 +18,37 @@ import (
 var taskPrompts = map[string]int{"lm-arena-chat": 230, "gpqa": 280, "sourcegraph-fim": 900,
 	"image-chat": 1000, "video-chat": 3000}
 
-var mlEnergyRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		f := &fullBatch{trial: t, gpus: r.count("gpus"), question: 300,
-			answer: r.number("avg_output_len")}
-		f.spreadExperts(r)
-		f.batch = r.batch("avg_batch")
-		if prompt, ok := taskPrompts[r.text("task")]; ok {
-			f.question = float64(prompt)
-		}
-		switch {
-		case r.err != nil:
-			return ""
-		case f.answer < 1 || f.answer > maxRequests:
-			r.fail(fmt.Errorf("avg_output_len: found %g, want 1 to %d", f.answer, maxRequests))
-			return ""
-		case f.gpus != f.Parallelism.Tensor*max(1, f.Parallelism.Data):
-			return "tp and dp are not the number of GPUs"
-		case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.answer > 4000:
-			return slowMachine
-		}
-		f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
-		t.count, t.prompt, t.output = f.batch, int(f.question), int(f.answer)
-		t.steps = f.predict
-		t.shown = "The row's figures are means over the steps of a batch that is always full, " +
-			"with lengths that vary; llmsim roofline FILE shows any step"
-		t.full = func(p *accuracy.Physics) (float64, hardware.Usage, error) {
-			s, err := f.each(p)
-			return s.mean, s.usage, err
-		}
-		t.Name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
-			f.answer))
+func mlEnergyRow(_ *catalogs, r *row, t *trial) string {
+	f := &fullBatch{trial: t, gpus: r.count("gpus"), question: 300,
+		answer: r.number("avg_output_len")}
+	f.spreadExperts(r)
+	f.batch = r.batch("avg_batch")
+	if prompt, ok := taskPrompts[r.text("task")]; ok {
+		f.question = float64(prompt)
+	}
+	switch {
+	case r.err != nil:
 		return ""
-	},
+	case f.answer < 1 || f.answer > maxRequests:
+		r.fail(fmt.Errorf("avg_output_len: found %g, want 1 to %d", f.answer, maxRequests))
+		return ""
+	case f.gpus != f.Parallelism.Tensor*max(1, f.Parallelism.Data):
+		return "tp and dp are not the number of GPUs"
+	case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.answer > 4000:
+		return slowMachine
+	}
+	f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
+	t.count, t.prompt, t.output = f.batch, int(f.question), int(f.answer)
+	t.steps = f.predict
+	t.shown = "The row's figures are means over the steps of a batch that is always full, " +
+		"with lengths that vary; llmsim roofline FILE shows any step"
+	t.full = func(p *accuracy.Physics) (float64, hardware.Usage, error) {
+		s, err := f.each(p)
+		return s.mean, s.usage, err
+	}
+	t.Name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
+		f.answer))
+	return ""
 }
 
 // slowMachine is why rows of a machine are left out that waits for something else than the model:

@@ -33,7 +33,7 @@ type mlperfSystem struct{ model, checkpoint, accelerator, weights, nodes string 
 
 // readMLPerf reads the best submission of each system: submitters tune, and the best shows what the
 // hardware does.
-func readMLPerf(c *catalogs, t *table) []experiment {
+func readMLPerf(c *catalogs, t *table) []*trial {
 	best := map[mlperfSystem]*row{}
 	t.each(func(r *row) {
 		if why := r.ruled("refuse"); why != "" {

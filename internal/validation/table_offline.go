@@ -25,24 +25,22 @@ func queued(prompt, output int) int {
 	return 3000
 }
 
-var offlineRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.spread(r, "attention_dp", "ep")
-		if r.err != nil {
-			return ""
-		}
-		t.options(r.text("trtllm_version"))
-		t.count = queued(t.prompt, t.output)
-		t.atOnce()
-		t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
-		if r.text("unit") == "per GPU" {
-			gpus := float64(t.Parallelism.Accelerators())
-			t.figures = func(o *outcome) map[string]float64 {
-				return map[string]float64{"output rate": o.outputRate() / gpus}
-			}
-		}
+func offlineRow(_ *catalogs, r *row, t *trial) string {
+	t.spread(r, "attention_dp", "ep")
+	if r.err != nil {
 		return ""
-	},
+	}
+	t.options(r.text("trtllm_version"))
+	t.count = queued(t.prompt, t.output)
+	t.atOnce()
+	t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
+	if r.text("unit") == "per GPU" {
+		gpus := float64(t.Parallelism.Accelerators())
+		t.figures = func(o *outcome) map[string]float64 {
+			return map[string]float64{"output rate": o.outputRate() / gpus}
+		}
+	}
+	return ""
 }
 
 // options are the pages' options. From version 1.0 on, models with experts but gpt-oss on one GPU

@@ -20,19 +20,6 @@ func layout(r *row) (prefill, decode int) {
 	return 0, decode
 }
 
-var replicaRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		_, replicas := layout(r)
-		load := evenLoad(r, replicas)
-		if r.err != nil {
-			return ""
-		}
-		t.Workload = load
-		t.Name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
-		return ""
-	},
-}
-
 // evenLoad returns the requests of a row for one of some replicas.
 func evenLoad(r *row, replicas int) scenarios.Workload {
 	rate, n := r.number("request_rate"), r.count("prompts")
@@ -53,29 +40,22 @@ func stalls(r *row) bool {
 	return usual > 0 && longest > several*usual
 }
 
-// poolRows are those with prefill and decode apart.
-var poolRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		prefill, decode := layout(r)
-		load := evenLoad(r, 1)
-		if decode > maxBatch || prefill > maxBatch {
-			r.fail(fmt.Errorf("layout: found more than %d servers", maxBatch))
-		}
-		if r.err != nil {
-			return ""
-		}
-		t.Workload = load
-		if stalls(r) {
-			servers := prefill + decode
-			t.Workload = evenLoad(r, servers)
-			t.Name = fmt.Sprintf("%d servers that all compute prompts, %g/s", servers,
-				r.number("request_rate"))
-			return ""
-		}
-		t.apart = &disaggregated{prefill: pool{deployment: t.deployment, workers: prefill},
-			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
-		t.Name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
-			r.number("request_rate"))
-		return ""
-	},
+func poolRow(_ *catalogs, r *row, t *trial) string {
+	prefill, decode := layout(r)
+	if decode > maxBatch || prefill > maxBatch {
+		r.fail(fmt.Errorf("layout: found more than %d servers", maxBatch))
+	}
+	name, sharing := fmt.Sprintf("%d prefill, %d decode", prefill, decode), 1
+	switch {
+	case prefill == 0:
+		name, sharing = fmt.Sprintf("%d replicas", decode), decode
+	case stalls(r):
+		sharing = prefill + decode
+		name = fmt.Sprintf("%d servers that all compute prompts", sharing)
+	default:
+		t.divided(prefill, decode)
+	}
+	t.Workload = evenLoad(r, sharing)
+	t.Name = fmt.Sprintf("%s, %g/s", name, r.number("request_rate"))
+	return ""
 }

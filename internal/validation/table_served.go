@@ -17,15 +17,11 @@ import (
 // means or medians (FreedomIntelligence/AccelMark, argonne-lcf/LLM-Inference-Bench,
 // dstackai/benchmarks, NVIDIA's page of NIM, vLLM's own CI, Vultr's cookbook). Rows that name the
 // same server have one build.
-var servedRows = rowSpec{
-	describe: describeServed,
-}
-
 // weightOnly is the format of weights in 8 bits that are widened before they are multiplied.
 // Accelerators without arithmetic for FP8 do the same with FP8.
 const weightOnly = "w8a16"
 
-func describeServed(c *catalogs, r *row, t *trial) string {
+func serverRow(c *catalogs, r *row, t *trial) string {
 	size, requests := r.number("users_or_rate"), r.count("requests")
 	switch {
 	case r.err != nil:
@@ -189,8 +185,7 @@ func (t *trial) layOut(layout string) string {
 		t.Parallelism.Data, t.Parallelism.Tensor = t.Parallelism.Tensor, 1
 	case n == 2 && err == nil && prefill > 0 && decode > 0 && prefill+decode <= maxBatch:
 		t.rehearsable = false
-		t.apart = &disaggregated{prefill: pool{deployment: t.deployment, workers: prefill},
-			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
+		t.divided(prefill, decode)
 	default:
 		return "the layout " + layout + " is not known"
 	}

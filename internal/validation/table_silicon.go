@@ -15,17 +15,14 @@ import (
 // made faster than a similar row, rows whose layout is in doubt (?layout), and others that the
 // tables' notes name.
 // readSilicon reads aggregated servers. readSiliconApart reads rows with prefill and decode apart.
-func readSilicon(c *catalogs, t *table) []experiment {
+func readSilicon(c *catalogs, t *table) []*trial {
 	drafted := speculativeTwins(t)
-	return trials(rowSpec{
-		refuses: func(r *row) string {
-			if drafted[r.line] {
-				return "faster than its twin: multi-token prediction was on"
-			}
-			return ""
-		},
-		describe: siliconClients,
-	})(c, t)
+	return t.trials(func(r *row) (*trial, string) {
+		if drafted[r.line] {
+			return nil, "faster than its twin: multi-token prediction was on"
+		}
+		return c.described(r, siliconClients)
+	})
 }
 
 func siliconClients(_ *catalogs, r *row, t *trial) string {
@@ -83,19 +80,17 @@ func (d *deployment) spread(r *row, data, expert string) {
 
 // Accelerators that are no GPU: Gaudi 3 and TPU v7 under vLLM, at a fixed number of clients
 // (SemiAnalysisAI/InferenceX-app).
-var otherRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		chips, devices := r.count("chips"), r.count("devices")
-		data := r.optionalCount("dp", 1)
-		if r.err != nil {
-			return ""
-		}
-		// A TPU v7 is two devices to its software and one accelerator here.
-		t.Parallelism.Tensor, t.least = max(1, t.Parallelism.Tensor*chips/devices), drawnLength
-		if data > 1 {
-			t.Parallelism.Data, t.Parallelism.Tensor = max(1, data*chips/devices), 1
-		}
-		t.closed()
+func otherRow(_ *catalogs, r *row, t *trial) string {
+	chips, devices := r.count("chips"), r.count("devices")
+	data := r.optionalCount("dp", 1)
+	if r.err != nil {
 		return ""
-	},
+	}
+	// A TPU v7 is two devices to its software and one accelerator here.
+	t.Parallelism.Tensor, t.least = max(1, t.Parallelism.Tensor*chips/devices), drawnLength
+	if data > 1 {
+		t.Parallelism.Data, t.Parallelism.Tensor = max(1, data*chips/devices), 1
+	}
+	t.closed()
+	return ""
 }

@@ -7,7 +7,7 @@ import (
 // readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without
 // the number of workers is taken where one configuration fits it, and where that runs without
 // multi-token prediction.
-func readSiliconApart(c *catalogs, t *table) []experiment {
+func readSiliconApart(c *catalogs, t *table) []*trial {
 	survey := surveyApart(t)
 	return t.trials(func(r *row) (*trial, string) {
 		f, why := survey.fleet(r)

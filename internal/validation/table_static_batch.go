@@ -8,18 +8,12 @@ import (
 
 // LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same
 // moment, and all prompts are computed before the first sequence decodes.
-var staticBatchRows = rowSpec{describe: describeStaticBatch}
-
-func describeStaticBatch(_ *catalogs, r *row, t *trial) string {
+func staticBatchRow(_ *catalogs, r *row, t *trial) string {
 	t.atOnce()
 	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
 	t.rehearsable = false
 	if t.prompt == 1 { // says nothing about the computing of prompts
-		for i := range t.measured {
-			if m := &t.measured[i]; m.Quantity == "TTFT mean" {
-				m.Quantity = "TTFT empty"
-			}
-		}
+		t.rename("TTFT mean", "TTFT empty")
 	}
 	t.figures = func(all *outcome) map[string]float64 {
 		predicted := all.latenciesAndRate()

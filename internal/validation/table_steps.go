@@ -27,14 +27,14 @@ type timedStep struct {
 	ms   float64
 }
 
-func readSteps(c *catalogs, t *table) []experiment {
+func readSteps(c *catalogs, t *table) []*trial {
 	spread, ok := parseDegrees(nameParts(t.file)[1])
 	if !ok {
 		t.skip("the name of the file does not say how the model is spread")
 		return nil
 	}
 	r := t.whole()
-	x := (&rowSpec{}).trial(c, r)
+	x := c.trial(r)
 	switch {
 	case r.err != nil:
 		t.skip("%v", r.err)
@@ -54,7 +54,7 @@ func readSteps(c *catalogs, t *table) []experiment {
 		}
 	})
 	x.timed(apart(list))
-	return []experiment{x}
+	return []*trial{x}
 }
 
 // timed makes steps of a run the parts of the trial: the time of all, and some steps of each kind.
@@ -150,20 +150,16 @@ func (r *row) step() *sim.Step {
 
 // Times of single steps inside an engine: prompts that are computed together, and sequences that
 // decode at a context. TensorRT-LLM 0.5 and FasterTransformer were measured without a server.
-var firstTokenRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.session = t.Engine.Preset == "trtllm-tensorrt"
-		t.inSteps(map[string]*sim.Step{"first token": prefill(t.count, t.prompt, 0)})
-		t.Name = fmt.Sprintf("batch %d, %d in", t.count, t.prompt)
-		return ""
-	},
+func firstTokenRow(_ *catalogs, r *row, t *trial) string {
+	t.session = t.Engine.Preset == "trtllm-tensorrt"
+	t.inSteps(map[string]*sim.Step{"first token": prefill(t.count, t.prompt, 0)})
+	t.Name = fmt.Sprintf("batch %d, %d in", t.count, t.prompt)
+	return ""
 }
 
-var tokenTimeRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.session = t.Engine.Preset == "trtllm-tensorrt"
-		t.inSteps(map[string]*sim.Step{"token": decode(t.count, t.prompt)})
-		t.Name = fmt.Sprintf("batch %d at %d tokens", t.count, t.prompt)
-		return ""
-	},
+func tokenTimeRow(_ *catalogs, r *row, t *trial) string {
+	t.session = t.Engine.Preset == "trtllm-tensorrt"
+	t.inSteps(map[string]*sim.Step{"token": decode(t.count, t.prompt)})
+	t.Name = fmt.Sprintf("batch %d at %d tokens", t.count, t.prompt)
+	return ""
 }

@@ -16,28 +16,26 @@ const (
 	fullShare   = 0.9
 )
 
-var uniqueRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		rate, length := r.number("rate_rps"), r.number("stage_s")
-		if n := rate * length; n < 1 || n > maxRequests {
-			r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
-				rate, length, maxRequests))
-		}
-		full := r.number("mean_in_flight") >= fullShare*clientLimit
-		if r.err != nil {
-			return ""
-		}
-		t.count, t.least = clientLimit, equalLength
-		t.Name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
-		if full {
-			name := t.Name
-			t.closed()
-			t.Name = name + ", 256" + accuracy.Saturated
-			return ""
-		}
-		t.Workload = arriving(int(math.Round(rate*length)), rate, "poisson", fixed(t.prompt),
-			fixed(t.output))
-		t.rehearsable = true
+func uniqueRow(_ *catalogs, r *row, t *trial) string {
+	rate, length := r.number("rate_rps"), r.number("stage_s")
+	if n := rate * length; n < 1 || n > maxRequests {
+		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
+			rate, length, maxRequests))
+	}
+	full := r.number("mean_in_flight") >= fullShare*clientLimit
+	if r.err != nil {
 		return ""
-	},
+	}
+	t.count, t.least = clientLimit, equalLength
+	t.Name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
+	if full {
+		name := t.Name
+		t.closed()
+		t.Name = name + ", 256" + accuracy.Saturated
+		return ""
+	}
+	t.Workload = arriving(int(math.Round(rate*length)), rate, "poisson", fixed(t.prompt),
+		fixed(t.output))
+	t.rehearsable = true
+	return ""
 }

@@ -45,11 +45,11 @@ type vllmStage struct {
 	output         int
 }
 
-func readVLLMRuns(c *catalogs, t *table) (list []experiment) {
+func readVLLMRuns(c *catalogs, t *table) (list []*trial) {
 	runs := map[string]*vllmRun{}
 	var order []*vllmRun
 	t.each(func(r *row) {
-		x, profile := (&rowSpec{}).trial(c, r), r.required("profile")
+		x, profile := c.trial(r), r.required("profile")
 		s := readVLLMStage(r, profile)
 		if r.err != nil {
 			return
@@ -168,15 +168,13 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 
 // AMD's page of vLLM: throughput with the most requests that may run, and the latency of batches of
 // equal requests.
-var vllmOfflineRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.narrowCache()
-		t.atOnce()
-		t.rehearsable = false
-		t.figures = func(o *outcome) map[string]float64 {
-			return map[string]float64{"output rate": o.outputRate(),
-				"batch latency": o.last.Seconds()}
-		}
-		return ""
-	},
+func vllmOfflineRow(_ *catalogs, r *row, t *trial) string {
+	t.narrowCache()
+	t.atOnce()
+	t.rehearsable = false
+	t.figures = func(o *outcome) map[string]float64 {
+		return map[string]float64{"output rate": o.outputRate(),
+			"batch latency": o.last.Seconds()}
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -27,35 +26,26 @@ const (
 	kept = 0.97
 )
 
-// variant is the stages of a server under one set of flags.
+// variant is the stages of a server under one set of flags: the parts of a trial.
 type variant struct {
-	deployment
-	name   string
-	stages []whatifLoad
+	*trial
+	name  string
+	base  *variant // what it changes; nil for the base itself
+	loads []whatifLoad
 }
 
-// whatifLoad is one row.
+// whatifLoad is the load of a stage.
 type whatifLoad struct {
-	accuracy.Place
 	rate, reached  float64 // requests/s
 	prompt, output int
-	measured       []accuracy.Measurement
 }
 
-// whatIf is a variant beside the one that it changes.
-type whatIf struct {
-	*variant
-	base *variant // nil for the base itself
-}
-
-func readWhatIf(c *catalogs, t *table) []experiment {
+func readWhatIf(c *catalogs, t *table) (list []*trial) {
 	var variants []*variant
 	t.each(func(r *row) {
-		x := (&rowSpec{}).trial(c, r)
-		name := r.required("variant")
+		x, name := c.trial(r), r.required("variant")
 		l := whatifLoad{rate: r.number("requested_rate"), reached: r.number("requests_per_s"),
 			prompt: r.count("prompt_mean"), output: r.count("output_mean")}
-		l.measured = x.measured
 		if r.err == nil && !(l.rate*whatifStage >= 1 && l.rate*whatifStage <= maxRequests) {
 			r.fail(fmt.Errorf("requested_rate: found %g, want 1 to %d requests a stage", l.rate,
 				maxRequests))
@@ -65,7 +55,7 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 		}
 		i := slices.IndexFunc(variants, func(v *variant) bool { return v.name == name })
 		if i < 0 {
-			v := &variant{deployment: x.deployment, name: name}
+			v := &variant{trial: x, name: name}
 			if why := v.configure(r.text("what")); why != "" {
 				t.skip("%s", why)
 				return
@@ -74,17 +64,20 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 			variants = append(variants, v)
 		}
 		v := variants[i]
-		l.Place = accuracy.Place{Group: v.group(), File: t.file, Line: r.line,
-			Name: fmt.Sprintf("%s, %g/s", name, l.rate)}
-		v.stages = append(v.stages, l)
+		v.loads = append(v.loads, l)
+		v.parts = append(v.parts, part{measured: x.measured, place: accuracy.Place{
+			Group: v.group(), File: t.file, Line: r.line,
+			Name: fmt.Sprintf("%s, %g/s", name, l.rate)}})
 	})
-	var list []experiment
-	for _, v := range variants {
-		w := &whatIf{variant: v}
-		if v.name != variants[0].name {
-			w.base = variants[0]
+	for i, v := range variants {
+		v.place, v.predict = v.parts[0].place, v.predictStages
+		if i > 0 {
+			v.base = variants[0]
 		}
-		list = append(list, w)
+		for i := range v.parts {
+			v.parts[i].load = v.stage(i)
+		}
+		list = append(list, v.trial)
 	}
 	return list
 }
@@ -164,48 +157,4 @@ func (v *variant) configure(what string) (why string) {
 		}
 	}
 	return ""
-}
-
-func (w *whatIf) at() accuracy.Place { return w.stages[0].Place }
-
-// compare implements experiment. Stages below saturation are compared by their medians, saturated
-// ones by their rate. Of a change, the effect is compared too: as the ratio to what the base has at
-// the same rate.
-func (w *whatIf) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
-	own, err := w.variant.run(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	list := own.comparisons(w.variant)
-	if w.base == nil {
-		return list, nil
-	}
-	base, err := w.base.run(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return append(list, effects(w, own, base)...), nil
-}
-
-func (w *whatIf) rows() (list []accuracy.Place) {
-	for i := range w.stages {
-		list = append(list, w.stages[i].Place)
-	}
-	return list
-}
-
-// emit returns the server under the rate of the line's stage, and under as many users as the
-// client has requests in flight where the stage is saturated.
-func (w *whatIf) emit(line int) emission {
-	for i := range w.stages {
-		if s := &w.stages[i]; s.Line == line {
-			own := w.paced(i)
-			if w.saturated(i) {
-				own = w.full()
-			}
-			own.Name = s.Place.Name
-			return emission{server: own}
-		}
-	}
-	return emission{}
 }

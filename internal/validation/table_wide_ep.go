@@ -20,27 +20,25 @@ const (
 	productionCached     = 0.563
 )
 
-var wideEPRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &t.Parallelism.Data); err != nil ||
-			t.Parallelism.Data < 2 || t.Parallelism.Data > 1024 {
-			r.fail(fmt.Errorf("parallel: found %q, want EP and a number from 2 to 1024",
-				r.text("parallel")))
-		}
-		prompts := strings.HasPrefix(r.required("phase"), "prefill")
-		production := r.text("input_len") == ""
-		t.prompt = r.optionalCount("input_len", productionContext)
-		if r.err != nil {
-			return ""
-		}
-		t.kv = hardware.BF16
-		t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
-		t.clocked(func(clock *steptime.Clock) map[string]float64 {
-			rate := t.wideRate(clock, prompts, production)
-			return map[string]float64{"tokens a node": 8 * rate / float64(t.Parallelism.Data)}
-		})
+func wideEPRow(_ *catalogs, r *row, t *trial) string {
+	if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &t.Parallelism.Data); err != nil ||
+		t.Parallelism.Data < 2 || t.Parallelism.Data > 1024 {
+		r.fail(fmt.Errorf("parallel: found %q, want EP and a number from 2 to 1024",
+			r.text("parallel")))
+	}
+	prompts := strings.HasPrefix(r.required("phase"), "prefill")
+	production := r.text("input_len") == ""
+	t.prompt = r.optionalCount("input_len", productionContext)
+	if r.err != nil {
 		return ""
-	},
+	}
+	t.kv = hardware.BF16
+	t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
+	t.clocked(func(clock *steptime.Clock) map[string]float64 {
+		rate := t.wideRate(clock, prompts, production)
+		return map[string]float64{"tokens a node": 8 * rate / float64(t.Parallelism.Data)}
+	})
+	return ""
 }
 
 // wideRate returns the tokens a second of all ranks, of one step.

@@ -11,13 +11,14 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// A trial is a server of a row under a load, with what was measured of it. Most tables consist
-// of trials: a rowSpec says which load and which limits their columns are about.
+// A trial is what was measured together and is simulated together: a server under a load, of a row
+// or of the rows of one run.
 type trial struct {
 	deployment
 	part
@@ -34,6 +35,8 @@ type trial struct {
 	figures func(*outcome) map[string]float64
 	// steps predicts figures of a part from single steps; nil where a load is simulated.
 	steps func(*accuracy.Physics) (func(*part) map[string]float64, error)
+	// predict predicts all parts, if not nil: each part then has a load of its own.
+	predict func(context.Context, *accuracy.Physics) ([]accuracy.Comparison, error)
 	// shown says of a row that is predicted from single steps of its server, or from its memory,
 	// what the figures are and which command shows them; empty where the row is no server's.
 	shown string
@@ -54,44 +57,37 @@ type part struct {
 	measured []accuracy.Measurement
 	// counts reports by its arrival whether a request is the part's, if the trial has several.
 	counts func(arrival sim.Time) bool
-	// step is what was measured, where that is one.
+	// step is what was measured, where that is one, and load the part's own load, where it has one.
 	step *sim.Step
+	load *scenarios.Workload
 }
 
 func (p part) compared() bool { return len(p.measured) > 0 }
 
-// rowSpec says what the rows of a table are.
-type rowSpec struct {
-	// refuses returns why a row is left out that no rule refuses, or ""; it may be nil.
-	refuses func(*row) string
-	// format returns the number format of the weights in place of the column of dtypes and of
-	// rules, if not nil.
-	format func(*row) string
-	// describe sets the load and the name of a trial from its row, and what keys.csv cannot say of
-	// its server. It returns why the row is left out, or "".
-	describe func(c *catalogs, r *row, t *trial) (why string)
-}
+// describer sets the load and the name of a trial from its row, and what keys.csv cannot say of its
+// server. It returns why the row is left out, or "".
+type describer func(c *catalogs, r *row, t *trial) (why string)
 
-// trials returns what reads a table of such rows.
-func trials(s rowSpec) func(c *catalogs, t *table) []experiment {
-	return func(c *catalogs, t *table) []experiment {
-		return t.trials(func(r *row) (x *trial, why string) {
-			if s.refuses != nil {
-				why = s.refuses(r)
-			}
-			if why = cmp.Or(why, r.ruled("refuse")); why != "" {
-				return nil, why
-			}
-			if x = s.trial(c, r); r.err == nil {
-				why = s.describe(c, r, x)
-			}
-			return x, why
-		})
+// trials returns what reads a table of which each row is a trial.
+func trials(describe describer) func(c *catalogs, t *table) []*trial {
+	return func(c *catalogs, t *table) []*trial {
+		return t.trials(func(r *row) (*trial, string) { return c.described(r, describe) })
 	}
 }
 
+// described returns the trial of a row, or why it is left out.
+func (c *catalogs) described(r *row, describe describer) (x *trial, why string) {
+	if why = r.ruled("refuse"); why != "" {
+		return nil, why
+	}
+	if x = c.trial(r); r.err == nil {
+		why = describe(c, r, x)
+	}
+	return x, why
+}
+
 // trials returns the trials of the kind's rows. Of a row that is left out read returns why, or nil.
-func (t *table) trials(read func(*row) (x *trial, why string)) (list []experiment) {
+func (t *table) trials(read func(*row) (x *trial, why string)) (list []*trial) {
 	t.each(func(r *row) {
 		if !r.holds(t.kind.Rows) {
 			return
@@ -110,17 +106,14 @@ func (t *table) trials(read func(*row) (x *trial, why string)) (list []experimen
 }
 
 // trial returns the server of a row, with what was measured of it.
-func (s *rowSpec) trial(c *catalogs, r *row) *trial {
+func (c *catalogs) trial(r *row) *trial {
 	k, tensor := r.table.kind, 1
 	if k.Tensor != "" {
 		tensor = r.countOf(k.Tensor)
 	}
-	format := s.format
-	if format == nil {
-		format = func(r *row) string { return cmp.Or(r.ruled("weights"), r.value(k.DType)) }
-	}
 	x := &trial{part: part{measured: r.figures()}, least: 1}
-	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU), format(r), tensor)
+	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU),
+		cmp.Or(r.ruled("weights"), r.value(k.DType)), tensor)
 	if k.Engine != "" {
 		x.Engine.Preset = r.engine(k.Engine)
 	}
@@ -145,8 +138,6 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	return x
 }
 
-func (t *trial) at() accuracy.Place { return t.place }
-
 func (t *trial) rows() (list []accuracy.Place) {
 	for _, x := range t.all() {
 		list = append(list, x.place)
@@ -162,12 +153,19 @@ func (t *trial) all() []part {
 	return t.parts
 }
 
-// compare implements experiment.
+// compare predicts what was measured.
 func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
-	if t.steps != nil {
+	switch {
+	case t.steps != nil:
 		return t.compareSteps(p)
+	case t.predict != nil:
+		return t.predict(ctx, p)
 	}
-	all, err := t.simulate(ctx, p)
+	made, err := t.served()
+	if err != nil {
+		return nil, err
+	}
+	all, err := made.serve(ctx, p, t.sent.list())
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +216,19 @@ func (t *trial) served() (*served, error) {
 	return t.made, t.failed
 }
 
-// key is the deployment's, of the scenario that is ready.
-func (t *trial) key() servers.Key { return t.keyBy(t.served) }
+// key returns what is known of the server's accuracy by: the zero value for kernels measured
+// without an engine, for a server that cannot be, and for servers apart.
+func (t *trial) key() (key servers.Key) {
+	if t.Engine.Preset == "" || t.apart != nil {
+		return key
+	}
+	if s, err := t.served(); err == nil {
+		if server, err := s.server(&accuracy.Physics{}); err == nil {
+			key, _ = server.Key()
+		}
+	}
+	return key
+}
 
 // clock returns what predicts the steps of the row's server.
 func (t *trial) clock(p *accuracy.Physics) (*steptime.Clock, error) {
@@ -228,15 +237,6 @@ func (t *trial) clock(p *accuracy.Physics) (*steptime.Clock, error) {
 		return nil, err
 	}
 	return made.clock(p)
-}
-
-// simulate returns what becomes of the requests.
-func (t *trial) simulate(ctx context.Context, p *accuracy.Physics) (*outcome, error) {
-	made, err := t.served()
-	if err != nil {
-		return nil, err
-	}
-	return made.serve(ctx, p, t.sent.list())
 }
 
 // drop removes measured figures of a family that say nothing, and counts why.
@@ -323,9 +323,12 @@ func (t *trial) measuredWithDrafts() {
 func (t *trial) emit(line int) emission {
 	own, all := t.deployment, t.all()
 	of := &all[max(0, slices.IndexFunc(all, func(x part) bool {
-		return x.place.Line == line && (x.step != nil || x.counts != nil)
+		return x.place.Line == line && (x.step != nil || x.counts != nil || x.load != nil)
 	}))]
 	switch {
+	case of.load != nil:
+		own.Name, own.Workload = of.place.Name, *of.load
+		return emission{server: &own}
 	case of.counts != nil:
 		own.Name = of.place.Name
 		return emission{server: &own, sent: &sending{requests: t.sent.list(), counts: of.counts}}

@@ -1,13 +1,10 @@
 package validation
 
 import (
-	_ "embed"
 	"math"
 	"strings"
-	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/files"
 )
 
 // built are the limits with which trtllm-bench of version 0.14 built an engine: a row of
@@ -24,12 +21,7 @@ type built struct {
 	Tokens    int `csv:"tokens"`
 }
 
-//go:embed trtllm_built.csv
-var builtCSV string
-
-var builtEngines = sync.OnceValue(func() []built {
-	return files.MustReadTable[built]("trtllm_built.csv", builtCSV)
-})
+var builtEngines = shipped[built]("trtllm_built.csv")
 
 // builtLimits sets the limits of an engine that trtllm-bench of version 0.14 built. Prompts are cut
 // into chunks, as those beyond max_num_tokens have to be. Models that it has no entry for have the

@@ -32,7 +32,8 @@ func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
 	if waves(clients) == int64(requestsPerClient*clients) {
 		return all
 	}
-	first, later := o.between(0, 1).figures(), o.between(1, sim.Never).figures()
+	first := o.where(arrivedIn(0, 1)).figures()
+	later := o.where(arrivedIn(1, sim.Never)).figures()
 	for _, latency := range []string{"TTFT", "TPOT", "E2E"} {
 		mean := latency + " mean"
 		all[mean] = (first[mean] + (requestsPerClient-1)*later[mean]) / requestsPerClient
