@@ -3,6 +3,7 @@ package playground
 import (
 	"context"
 	"encoding/json"
+	"strings"
 )
 
 // First is what the page shows before the simulator of the browser runs: the scenario as it is
@@ -14,7 +15,8 @@ type First struct {
 	// From is the time in milliseconds from which on there are frames.
 	From   float64 `json:"from"`
 	Frames []Frame `json:"frames"`
-	// Steps are the steps of the server that the first acts of the book's opening show.
+	// Steps are those that the first acts of the book's opening show, and the first picture of each
+	// chapter that draws steps of a server.
 	Steps []Answered `json:"steps"`
 }
 
@@ -24,28 +26,50 @@ type Answered struct {
 	Asked struct {
 		Kind     string   `json:"kind"`
 		Settings []string `json:"settings"`
-		Prompts  []int    `json:"prompts"`
+		Prompts  []any    `json:"prompts"` // of numbers, or of Chunks
 		Decodes  int      `json:"decodes"`
 		Context  int      `json:"context"`
 	} `json:"asked"`
 	Answer *Step `json:"answer"`
 }
 
-// openingSteps returns the steps of the opening: a prompt of 512 tokens, alone and beside an
-// answer, and up to sixteen answers at once.
-func openingSteps() (all []Answered, err error) {
+// firstSteps are a prompt of 512 tokens, alone and beside an answer, and up to sixteen answers at
+// once, for the opening, and what each chapter asks for first.
+func firstSteps() (all []Answered, err error) {
 	var servers Servers
-	for _, s := range []struct{ prompt, decodes int }{{512, 0}, {512, 1}, {0, 1}, {0, 2}, {0, 4},
-		{0, 8}, {0, 16}} {
+	for _, s := range []struct {
+		settings         string
+		prompt           any
+		decodes, context int
+	}{
+		{"", 512, 0, 512}, {"", 512, 1, 512}, {"", nil, 1, 512}, {"", nil, 2, 512},
+		{"", nil, 4, 512}, {"", nil, 8, 512}, {"", nil, 16, 512},
+		{"model=llama-3.1-8b hardware=h100-sxm", nil, 1, 1024},
+		{"model=llama-3.1-8b hardware=h100-sxm hardware.bandwidth=3.35TB/s", nil, 1, 512},
+		{"model=llama-3.1-8b hardware=h100-sxm", Chunk{New: 1024}, 0, 1024},
+		{"model=llama-2-7b hardware=h100-sxm", nil, 32, 2048},
+		{"model=llama-3.1-70b hardware=h100-sxm parallelism.tensor=4 " +
+			"speculation.method=draft-model speculation.draft=llama-3.2-1b " +
+			"speculation.tokens=4 speculation.acceptance=0.7", nil, 1, 512},
+		{"model=llama-3.1-8b hardware=h100-sxm attention=naive", 6000, 0, 0},
+		{"model=llama-3.1-8b hardware=h100-sxm attention=flash", 6000, 0, 0},
+		{"model=llama-3.1-8b hardware=h100-sxm hardware.bandwidth=3.35TB/s " +
+			"parallelism.tensor=2", nil, 1, 1024},
+		{"model=qwen3-32b hardware=h200-sxm engine.weights=fp8", nil, 1, 1024},
+		{"model=llama-3.1-8b hardware=desktop-50gbs", nil, 1, 512},
+	} {
 		var a Answered
-		a.Asked.Kind, a.Asked.Settings, a.Asked.Prompts = "step", []string{}, []int{}
-		a.Asked.Decodes, a.Asked.Context = s.decodes, 512
+		a.Asked.Kind, a.Asked.Settings, a.Asked.Prompts = "step", strings.Fields(s.settings), []any{}
+		a.Asked.Decodes, a.Asked.Context = s.decodes, s.context
 		var chunks []Chunk
-		if s.prompt > 0 {
-			a.Asked.Prompts = []int{s.prompt}
-			chunks = []Chunk{{New: s.prompt}}
+		switch p := s.prompt.(type) {
+		case int:
+			a.Asked.Prompts, chunks = []any{p}, []Chunk{{New: p}}
+		case Chunk:
+			a.Asked.Prompts, chunks = []any{p}, []Chunk{p}
 		}
-		if a.Answer, err = servers.Step(nil, chunks, s.decodes, 512); err != nil {
+		a.Answer, err = servers.Step(a.Asked.Settings, chunks, s.decodes, s.context)
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, a)
@@ -79,6 +103,6 @@ func NewFirst() (*First, error) {
 	if first.Frames, err = stage.Next(frames); err != nil {
 		return nil, err
 	}
-	first.Steps, err = openingSteps()
+	first.Steps, err = firstSteps()
 	return first, err
 }

@@ -112,6 +112,31 @@ func TestCommandsOfTheBook(t *testing.T) {
 
 var numberInJSON = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
 
+// A chapter whose first picture is of steps of a server shows it before the simulator runs: nothing
+// in it has to be computed.
+func TestPicturesThatComeWithThePage(t *testing.T) {
+	r := load(t, "book/opening.5")
+	defer func() { shared.loaded = false }() // its simulator will never answer
+	shown, err := chromedp.Run(r.ctx, chromedp.Evaluate[string](`(async () => {
+		simulator.step = simulator.result = simulator.overview = simulator.open =
+			() => new Promise(() => {});
+		document.body.dataset.interactive = "";
+		const shown = [];
+		for (const c of chapters.filter((c) => !c.plays)) {
+			book.enter(c.id);
+			await new Promise((goes) => { setTimeout(goes, 100); });
+			const { width, height } = el("machine"), pen = el("machine").getContext("2d");
+			if (el("waits") && pen.getImageData(0, 0, width, height).data.some((x) => x))
+				shown.push(c.id);
+		}
+		return shown.join(" ");
+	})()`, chromedp.EvalAwaitPromise))
+	testkit.OK(t, err)
+	if shown != "token slow prompt keys heads guess flash two bits where agents" {
+		t.Errorf("before the simulator answers, only these have a picture: %s", shown)
+	}
+}
+
 // On paper each step of the book has a sheet with its picture and its words, and nothing of a slide
 // is cut off.
 func TestBookOnPaper(t *testing.T) {

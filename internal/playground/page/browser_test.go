@@ -261,7 +261,7 @@ func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 		return steps.length + " steps differ in " + JSON.stringify(differ);
 	})()`))
 	testkit.OK(t, err)
-	if differ != "7 steps differ in []" {
+	if differ != "17 steps differ in []" {
 		t.Error(differ)
 	}
 }

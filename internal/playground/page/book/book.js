@@ -158,7 +158,7 @@ const book = (() => {
     mine.done = (async () => {
       while (mine.again) {
         mine.again = false;
-        for (let round = 0; round < 20 && missingIn(() => show(true)); round++) { await ledger.settle(); if (mine.again) break; }
+        for (let round = 0; round < 20 && missingIn(() => show(true)); round++) { await ledger.settle(() => el("waits") && draw()); if (mine.again) break; }
       }
       asking = undefined;
       show();
@@ -188,10 +188,10 @@ const book = (() => {
   // show renders the chapter, or only reads what that takes, and writes the address.
   function show(dry) {
     const c = now.chapter, l = look();
+    stageOf(l); // the picture's runs come first: it is shown before the words
+    for (const drawing of [page().draw ?? c.draw, page().figure]) drawing?.asks?.(l); // for what it draws of other states
     for (const text of textsOf(c)) sentences.plainly(text, l);
     if (c.ask) sentences.plainly(c.ask.text, l.before);
-    stageOf(l);
-    for (const drawing of [page().draw ?? c.draw, page().figure]) drawing?.asks?.(l); // for what it draws of other states
     for (const name of page().needs ?? Object.keys(c.runs(now.h))) l.get(name + ".ms");
     for (const a of tried(c)) sentences.plainly(c.ask.shows, a.look);
     if (now.chosen !== undefined) sentences.plainly(c.ask.answers[now.chosen].reply, l);
@@ -216,26 +216,29 @@ const book = (() => {
       <button type="button" class="lecturer" aria-keyshortcuts="f" onClick=${() => lecture(!now.lecture)}>${now.lecture ? "Leave (Esc)" : "Lecture (F)"}</button></nav>`;
   }
 
-  // wait shows what a chapter asks, where the simulator takes longer for its runs than a moment.
+  // wait shows what a chapter asks, and its picture as soon as that is known, where the simulator has not started yet or
+  // takes longer for the chapter's runs than a moment.
   function wait(c) {
     setTimeout(() => {
-      if (!ready && now.chapter === c && !c.plays) htmPreact.render(html`<${Contents} c=${c} /><div class="chapter"><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p><p class="small" role="status">The simulator computes the runs of this chapter …</p></div></div></div>`, place());
-    }, 400);
+      if (ready || now.chapter !== c || c.plays) return;
+      htmPreact.render(html`<${Page} l=${look()} waits=${true} />`, place());
+      draw();
+    }, document.body.dataset.interactive ? 400 : 0);
   }
 
-  function Page({ l }) {
-    const c = now.chapter, list = pages(c), i = chapters.indexOf(c), next = chapters[i + 1];
+  function Page({ l, waits }) {
+    const c = now.chapter, list = waits ? [] : pages(c), i = chapters.indexOf(c), next = chapters[i + 1];
     return html`<${Contents} c=${c} />
-      ${c.plays ? html`<${c.stage} ...${onStage(l)} />` : html`<div class="chapter" key=${c.id}><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p></div>
+      ${c.plays ? html`<${c.stage} ...${onStage(l)} />` : html`<div class="chapter" key=${c.id}><div class="text"><div class="top"><h2 tabindex="-1">${c.number} ${c.title}</h2><p>${c.question}</p>${waits && html`<p class="small" id="waits" role="status">The simulator computes the runs of this chapter …</p>`}</div>
         ${list.map((s, n) => html`<article data-step=${n} key=${n} class=${n === now.step ? "on" : ""}><h3><${Say} text=${s.title} l=${l} /></h3>${s.kind ? html`<${extras[s.kind]} c=${c} l=${l} />`
           : html`<p class="lead"><${Say} text=${s.lead} l=${l} /></p>${(s.text ?? []).map((t) => html`<p><${Say} text=${t} l=${l} /></p>`)}`}</article>`)}
-        <div class="end">${c.command && html`<button type="button" onClick=${() => offer("This state as a command", c.command(now.h))}>Copy as command</button>`}
+        <div class="end" hidden=${waits}>${c.command && html`<button type="button" onClick=${() => offer("This state as a command", c.command(now.h))}>Copy as command</button>`}
           ${!c.measured && c.paper && html`<p class="small">Read on: <a href=${c.paper.url}>${c.paper.title}</a></p>`}
           ${next && html`<a class="go" href=${`#book/${next.id}`}>Next: ${next.title}</a>`}</div></div>
       <div class="sticky"><div class="board-stage"><canvas id="machine" role="img" aria-label=${said(l)} onPointerDown=${press} onPointerMove=${hover} onPointerLeave=${() => heat("")}></canvas></div>
-        <div class="board">${(page().board ?? []).map(([line, note]) => html`<p class="line"><span><${Say} text=${line} l=${l} /></span>${note && html`<small><${Say} text=${note} l=${l} /></small>`}</p>`)}</div>
-        <div class="drawn" hidden=${!page().figure}><canvas id="drawn" role="img" aria-label=${page().figured ?? "A figure of this state"}></canvas></div>
-        <div class="caption" aria-live="polite">${now.lecture && (page().lead ? html`<${Say} text=${page().lead} l=${l} />` : html`<${extras[page().kind]} c=${c} l=${l} />`)}</div></div></div>`}`;
+        <div class="board">${(!waits && page().board || []).map(([line, note]) => html`<p class="line"><span><${Say} text=${line} l=${l} /></span>${note && html`<small><${Say} text=${note} l=${l} /></small>`}</p>`)}</div>
+        <div class="drawn" hidden=${waits || !page().figure}><canvas id="drawn" role="img" aria-label=${page().figured ?? "A figure of this state"}></canvas></div>
+        <div class="caption" aria-live="polite">${now.lecture && !waits && (page().lead ? html`<${Say} text=${page().lead} l=${l} />` : html`<${extras[page().kind]} c=${c} l=${l} />`)}</div></div></div>`}`;
   }
 
   // onStage is what the stage of a chapter that plays shows: what is said now, and what its buttons do.
@@ -354,7 +357,7 @@ const book = (() => {
     const passed = Math.min(0.06, (t - (last ?? t)) / 1000), l = look(), lasts = page().lasts ?? now.chapter.lasts ?? (stageOf(l)?.ms ?? 0) * machine.slower / 1000;
     last = t;
     if (ready && now.chapter.plays) { if (!still.matches && !document.hidden) plays(passed); }
-    else if (ready && lasts && !still.matches && !document.hidden) {
+    else if ((ready || el("waits")) && lasts && !still.matches && !document.hidden) {
       now.at += passed / lasts;
       if (now.at >= 1) { now.number += Math.floor(now.at); now.at %= 1; }
       draw();

@@ -39,8 +39,8 @@ const ledger = (() => {
     wanted.set(key, asked);
   }
 
-  // settle asks for all that is wanted, one after the other, and reports whether anything was.
-  async function settle() {
+  // settle asks for all that is wanted, one after the other, calls heard after each, and reports whether anything was.
+  async function settle(heard) {
     const list = [...wanted];
     wanted.clear();
     for (const [key, asked] of list) {
@@ -49,6 +49,7 @@ const ledger = (() => {
       try { answer = await asks[asked.kind](asked); } catch (error) { answer = { error: error.message }; }
       if (known.size >= most) known.delete(known.keys().next().value);
       known.set(key, answer);
+      heard?.();
     }
     return list.length > 0;
   }

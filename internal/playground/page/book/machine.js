@@ -197,7 +197,8 @@ const machine = (() => {
       if (fresh && size > 8) pen.box(x + r * 0.8, y - r * 1.1, r, r, of.weights, fresh);
     }
     head(scene.readers === 1 ? "Reader" : "Readers", "", box.x);
-    figure(sentences.write(scene.readers, "n"), scene.fits ? `${sentences.write(scene.readers * (scene.given ?? 1) / scene.ms * 1000, "n")}/s` : "no room", box.x, "left", scene.fits ? of.ink : of.alarm);
+    const speed = scene.readers * (scene.given ?? 1) / scene.ms * 1000;
+    figure(sentences.write(scene.readers, "n"), scene.fits ? `${sentences.write(speed, speed < 10 ? "x" : "n")}/s` : "no room", box.x, "left", scene.fits ? of.ink : of.alarm);
     return box;
   }
 

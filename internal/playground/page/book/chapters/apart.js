@@ -61,7 +61,7 @@
       { title: "What must move", set: { prompt: 8000, answer: 200, rate: 3 },
         lead: "Keys and values of a prompt of {prompt} are {=cache B kv}. They are sent from one GPU to the other, and the reader sees the first word when they are there.",
         text: ["{if later > 1: The first word comes after {=apart.mean_ttft_ms ms} in place of {=mean_ttft_ms ms}: the transfer costs time, and all prompts share one GPU.; else: The first word comes after {=apart.mean_ttft_ms ms} in place of {=mean_ttft_ms ms}.}",
-          "And a prompt cannot use the arithmetic of the GPU that writes, which is idle most of the time."],
+          "And a prompt cannot use the arithmetic of the GPU that writes, most of which is idle."],
         board: [["{=prompt n} × {=token.memory.kv_token B} = {=cache B big}", "sent for each request"]] },
       { title: "Two halves that must match", set: { prompt: 2000, answer: 1000, rate: 4 },
         lead: "Answers of {answer}, at {rate}: all are written by one GPU. A token takes {=apart.mean_tpot_ms ms} there, where two GPUs that do both take {=mean_tpot_ms ms}.",
@@ -71,7 +71,7 @@
       { title: "This picture is too good", set: { prompt: 8000, answer: 200, rate: 3.6 },
         lead: "At {rate}, the simulator says {=apart.p99_itl_ms ms} for one gap in a hundred. {b: What was measured says otherwise.}",
         text: ["Two H100 with llm-d of May 2025, prompts of 8,000, answers of 200 and 3.6 requests a second, as this step begins with: 216 ms apart, and 217 ms together. A token took 17.9 ms apart and 16.3 ms together: {b: apart was slower}, and no more even.",
-          "That server decoded without CUDA graphs, with an early connector; gaps as long as a prompt say that words stood still while keys and values came. The simulator does not know that: it shows what the idea can bring, not what that program brought. Before you divide a fleet, measure yours."],
+          "That server decoded without CUDA graphs, with an early connector; gaps as long as a prompt suggest that words stood still while keys and values came. The simulator does not know that: it shows what the idea can bring, not what that program brought. Before you divide a fleet, measure yours."],
         board: [["217 ms together, 216 ms apart", "one gap in a hundred, measured"]] },
     ],
     ask: {

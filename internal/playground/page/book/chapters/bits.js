@@ -37,7 +37,7 @@ chapter({
       board: [["{over: {=at(readers, 1, read) B weights} | {=bandwidth B/s arithmetic}} = {=at(readers, 1, read) / bandwidth * 1000 ms big}", "to read for one token, at least"]] },
     { title: "{if not experts: No experts to wake; elif share > 0.9: Many readers wake all experts; elif readers > 1: Many readers wake many experts; else: One reader wakes few experts}", set: { bits: "bf16", model: "qwen3-30b-a3b", readers: 64 },
       lead: "For {readers}, a step of {model} reads {=read B weights}: {=share %} of what is stored.",
-      text: ["{if experts and share > 0.9: Their tokens go to different experts, so that together they read nearly all: the saving of one reader is gone.; elif experts and readers > 1: Their tokens go to different experts. One reader needs {=at(readers, 1, share) %} of the weights, these {=readers n} together {=share %}, so sharing a sweep saves less than in a dense model.; elif experts: One reader is the best case. Drag the readers.; else: A dense model reads the same for one reader and for many.}",
+      text: ["{if experts and share > 0.9: Their tokens go to different experts, so that together they read nearly all: the saving of one reader is gone.; elif experts and readers > 1: Their tokens go to different experts. One reader needs {=at(readers, 1, share) %} of the weights, these {=readers n} together {=share %}, so sharing a sweep saves less than in a dense model. Were all experts asked equally often, they would need more.; elif experts: One reader is the best case. Drag the readers.; else: A dense model reads the same for one reader and for many.}",
         "A token takes {=ms ms}{if readers > 1: , {=ms / at(readers, 1, ms) ×} as long as for one reader alone}."],
       board: [["{over: {=read B weights} | {=readers n}} = {=read / readers B big}", "of weights read for each token"]] },
   ],
@@ -46,7 +46,7 @@ chapter({
     text: "One person waits {=ms ms} for each token of Qwen3 32B in 16 bits. What makes the token come soonest?", best: { least: "ms" },
     shows: "{=ms ms} a token, {=memory.weights B} stored",
     answers: [
-      { say: "8 bits", set: { bits: "fp8" }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast. It tempts as the careful choice, and half of the bytes are gone; but {=others ms} of kernels and other work remain." },
+      { say: "8 bits", set: { bits: "fp8" }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast. It tempts as the careful choice, and nearly half of the bytes are gone; but {=others ms} of kernels and other work remain." },
       { say: "4 bits", set: { bits: "int4" }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast, not four times. The bytes shrink to {=read B}, and {=others ms} of other work do not." },
       { say: "Experts: Qwen3 30B-A3B, 16 bits", set: { model: "qwen3-30b-a3b" }, right: true, reply: "Right: {=ms ms}, {=before(ms) / ms ×} as fast, though it stores nearly as much: a token reads {=read B} of {=memory.weights B}. Whether its answers are as good is not a question of time." },
       { say: "Sixteen readers at once", set: { readers: 16 }, reply: "{=ms ms}: this person waits a little longer. Sharing makes tokens cheap, not early." },

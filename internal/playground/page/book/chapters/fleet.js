@@ -14,15 +14,17 @@
     if (fleets.some((f) => f.points.some((p) => !(p.share >= 0 && p.hour > 0)))) return undefined;
     const box = { x: 4 * em, y: 2.6 * em, w: pen.width - 5.4 * em, h: pen.height - 6 * em };
     const most = 12, x = (hour) => box.x + Math.min(1, hour / most) * box.w, y = (share) => box.y + (1 - share) * box.h;
+    const marks = Array.from({ length: 200 }, (_, k) => [box.x + k / 200 * box.w, y(0.99)]); // where something is drawn
     pen.text(`Within the limits, at ${look.show("rate")}`, 0, em, { colour: of.ink, bold: true, size: 1 });
     for (const share of [0, 0.5, 0.99]) {
       pen.path([[box.x, y(share)], [box.x + box.w, y(share)]], share === 0.99 ? of.ink : of.line, share === 0.99 ? 2 : 1);
       pen.text(`${100 * share} %`, box.x - 0.4 * em, y(share) + 0.35 * em, { size: 1, align: "right" });
+      for (let k = 0; k < 80; k++) marks.push([(k % 20) / 20 * box.x, y(share) + (k / 80 - 0.5) * em]);
     }
     for (const hour of [0, 3, 6, 9, 12]) pen.text(`$${hour}`, x(hour), box.y + box.h + 1.4 * em, { size: 1, align: "center" });
     pen.text("the fleet costs an hour →", box.x + box.w, box.y + box.h + 2.8 * em, { colour: of.ink, bold: true, size: 1, align: "right" });
-    const dash = { prompt: [2, 4], kv: [9, 5], weights: [] };
-    for (const [i, { gpu, points }] of fleets.entries()) {
+    const dash = { prompt: [2, 4], kv: [9, 5], weights: [] }, names = [];
+    for (const { gpu, points } of fleets) {
       const shown = points.filter((p) => p.hour <= most), colour = of[lines[gpu]];
       pen.c.setLineDash(dash[lines[gpu]]);
       pen.path(shown.map((p) => [x(p.hour), y(p.share)]), colour, 3);
@@ -33,10 +35,20 @@
         pen.c.beginPath();
         pen.c.arc(x(p.hour), y(p.share), (here ? 0.6 : 0.3) * em, 0, 7);
         pen.c.fill();
-        if (here) pen.text(`${p.n} × ${gpus[gpu]}`, Math.min(x(p.hour) + 0.8 * em, box.x + box.w), y(p.share) + (p.share > 0.5 ? 1.6 : -0.8) * em, { colour: of.ink, bold: true, size: 1, halo: true, align: x(p.hour) > box.x + 0.75 * box.w ? "right" : "left" });
+        if (here) names.unshift([`${p.n} × ${gpus[gpu]}`, p, of.ink]);
       }
-      const first = shown.at(-1);
-      if (first && gpu !== look.h.gpu) pen.text(gpus[gpu], x(first.hour), y(first.share) + (first.share > 0.5 ? (pen.width < 30 * em ? 2.9 : 1.5) + 1.3 * i : -0.7 - 1.1 * i - (pen.width < 30 * em ? 1.4 : 0)) * em, { colour, bold: true, size: 1, align: "right", halo: true });
+      shown.slice(1).forEach((b, k) => { for (let t = 0; t <= 1; t += 0.02) marks.push([x(shown[k].hour + t * (b.hour - shown[k].hour)), y(shown[k].share + t * (b.share - shown[k].share))]); });
+      // A line is named at a point of its own, where no other line lies over it.
+      const alone = shown.filter((p) => !fleets.some((f) => f.gpu !== gpu && f.points.some((o) => Math.abs(o.share - p.share) < 0.02)));
+      if (shown.length && gpu !== look.h.gpu) names.push([gpus[gpu], alone.at(-1) ?? shown.at(-1), colour]);
+    }
+    for (const [name, p, colour] of names) { // each beside its point, where it meets little of lines and of other names
+      const wide = pen.wide(name, 1, true), meets = ([left, base]) => marks.filter(([a, b]) => a > left - 4 && a < left + wide + 4 && b > base - em && b < base + 0.35 * em).length;
+      const places = [1, 1.8, 2.8].flatMap((far) => [1.3 * far, 0.35, -0.8 * far].flatMap((down) => [0.8 * far * em, -wide - 0.8 * far * em, -wide / 2].map((aside) => [x(p.hour) + aside, y(p.share) + down * em, far])))
+        .filter(([left, base]) => left > 2 && left + wide < pen.width && base > 2.2 * em && base < box.y + box.h - 0.3 * em);
+      const dear = (place) => 3 * meets(place) + 8 * place[2], [left, base] = places.reduce((best, place) => dear(place) < dear(best) ? place : best);
+      pen.text(name, left, base, { colour, bold: true, size: 1, halo: true });
+      for (let k = 0; k <= wide; k += 4) marks.push([left + k, base - 0.4 * em], [left + k, base], [left + k, base - 0.8 * em]);
     }
     return { fleets };
   }
@@ -69,17 +81,17 @@
       { title: "A cliff", set: { rate: 80, gpu: "h100-sxm", replicas: 1, minute: 1 },
         lead: `At {rate}, ${fleet} has {=median_ttft_ms ms} to a first word and {=median_tpot_ms ms} to each further one, in the middle.`,
         text: ["{if slo_attainment.all < 0.5: Of the promise, {=slo_attainment.all %} is left. The more people share a sweep, the longer the time between words, for all of them at once: so nearly all pass the limit at nearly the same load.; elif slo_met: The promise is kept. Drag the rate up, or the servers down, until it breaks: it does not bend for long.; else: The promise is nearly kept, for {=slo_attainment.all %}. This is near the edge: somewhat more load, and little of it is left.}",
-          "Latencies barely mind the load while there is room, and then jump. So there is no fleet that is {b: nearly} large enough for long."],
+          "Latencies grow slowly with the load while there is room, and then jump. So there is no fleet that is {b: nearly} large enough for long."],
         board: [["{=median_tpot_ms ms big}", "between words, in the middle"]] },
       { title: "Whole machines", set: { rate: 80, gpu: "h100-sxm", replicas: 2, minute: 1 },
         lead: `${fleet} at {rate}: {=slo_attainment.all %} within the limits, for {=hour $} an hour.`,
         text: ["Requests go to the servers in turn, so each sees {=rate / replicas /s}. {if least > 1000: Of these sizes, none keeps the promise with this GPU.; elif least = 1: One server of this kind suffices.; else: The least that keeps the promise is {=least n} of this kind.}",
-          "Servers come whole. Who needs a little more than one buys two, and the second is half idle: small services pay most for a request."],
+          "Servers come whole. Who needs a little more than one buys two, and nearly half of what is paid for stands idle: small services pay most for a request."],
         board: [["{=replicas n} × {=price $} = {=hour $ big}", "an hour"], ["{=hour $} × 730 h = {=month $ big}", "a month"]] },
       { title: "{if at(gpu, 'l40s', least * price) > min(at(gpu, 'a100-80gb-sxm', least * price), at(gpu, 'h100-sxm', least * price)): A cheap hour is not a cheap fleet; else: Here the cheap hour is the cheap fleet}", set: { rate: 20, gpu: "l40s", replicas: 8, minute: 1 },
         lead: `An hour of the {gpu} costs {=price $}. {replicas} of them at {rate}: {=hour $} an hour, {=slo_attainment.all %} within the limits.`,
         text: ["{if at(gpu, 'l40s', least) > 1000: No number of L40S up to 8 keeps the promise at this rate.; else: Of L40S, it takes {=at(gpu, 'l40s', least) n}, which cost {=at(gpu, 'l40s', least * price) $} an hour.} {if at(gpu, 'a100-80gb-sxm', least) > 1000: No number of A100 up to 8 does.; else: Of A100, {=at(gpu, 'a100-80gb-sxm', least) n}, for {=at(gpu, 'a100-80gb-sxm', least * price) $}.} {if at(gpu, 'h100-sxm', least) > 1000: No number of H100 up to 8 does.; else: Of H100, {=at(gpu, 'h100-sxm', least) n}, for {=at(gpu, 'h100-sxm', least * price) $}.}",
-          "A slow machine spends most of the 30 ms on one sweep of the weights. Only what is left of them can be shared, so it carries few people, however cheap its hour."],
+          "A slow machine spends most of the 30 ms on one sweep of the weights. Only what is left of them is for more readers, so it carries few people, however cheap its hour."],
         board: [["{=hour $ big}", "an hour, for {=slo_attainment.all %} within the limits"]] },
       { title: "Other people", set: { rate: 20, gpu: "a100-80gb-sxm", replicas: 2, minute: 1 },
         lead: `In {minute}, ${fleet} keeps the promise to {=slo_attainment.all %} at {rate}.`,

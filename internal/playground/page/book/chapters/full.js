@@ -46,7 +46,7 @@
       { title: "Or not let in", set: { way: "reserve", room: 7000, rate: 8 },
         lead: "Or let nobody in who might not finish. With answers' lengths known in advance, {if sure = 0: nobody loses a place; else: {=sure n} lose a place}, and first tokens come after {=surefirst ms}.",
         text: ["{if surefirst > 1.05 * againfirst: With computing again it was {=againfirst ms}: to be safe is to let people wait while room is empty. {=sureused % kv} of the memory is in use, in place of {=at(way, 'recompute', used) %}.; elif surefirst < 0.95 * againfirst: With computing again it was {=againfirst ms}.; else: With computing again it was about the same, {=againfirst ms}.}",
-          "And nobody knows the lengths. Who keeps room for the longest answer, 600 tokens, has {=longused % kv} of the memory in use, and first tokens after {=longfirst ms}. In the picture, the server's way is to {way} when memory is full."],
+          "And nobody knows the lengths. Who keeps room for the longest answer, 600 tokens, has {=longused % kv} of the memory in use, and first tokens after {=longfirst ms}. The way of the server in the picture: {way}."],
         board: [["{=surefirst ms} and {=longfirst ms big}", "to a first token, with lengths known, and with the longest kept"]] },
       { title: "{if waits > 5 or lost > 0: When it is simply too little; else: When it is enough}", set: { way: "recompute", room: 7000, rate: 10 },
         lead: "For {rate} and room for {room}, {=waits x} wait on average. First tokens come after {=first ms}.",

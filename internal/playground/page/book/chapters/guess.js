@@ -133,10 +133,10 @@
     ],
     ask: {
       at: { ahead: 4, chance: 0.7, readers: 1, drafter: "llama-3.2-1b" },
-      text: "Four guesses of Llama 3.2 1B, of which 70 % hold, make a token take {=each ms} for one reader, where it takes {=plain.ms ms} without. Which of these makes guessing a loss?", best: { where: "gain < 1", most: "1" },
+      text: "Four guesses of Llama 3.2 1B, each with a chance of 70 % to hold, make a token take {=each ms} for one reader, where it takes {=plain.ms ms} without. Which of these makes guessing a loss?", best: { where: "gain < 1", most: "1" },
       shows: "{=each ms} a token, without guesses {=plain.ms ms}",
       answers: [
-        { say: "Only 30 % hold", set: { chance: 0.3 }, reply: "{=each ms} a token, {=gain ×} as fast as without guesses. It tempts: a step gives {=given x} tokens only. But checking adds {=ms - plain.ms - parts.rest ms} only to a step of one reader, since the weights are read anyhow; the rest is drafting." },
+        { say: "A chance of 30 % only", set: { chance: 0.3 }, reply: "{=each ms} a token, {=gain ×} as fast as without guesses. It tempts: a step gives {=given x} tokens only. But checking adds {=ms - plain.ms - parts.rest ms} only to a step of one reader, since the weights are read anyhow; the rest is drafting." },
         { say: "A drafter of 8B", set: { drafter: "llama-3.1-8b" }, reply: "{=each ms} a token, {=gain ×} as fast as without. It tempts, since its weights are read for each guess and a step takes {=ms ms}. That is dearer than with the 1B model, and still no loss, if it guesses no better." },
         { say: "64 readers", set: { readers: 64 }, reply: "{=each ms} a token, and {=plain.ms ms} without: {=gain ×} as fast. It tempts, and points the right way: the gain was {=before(gain) ×} for one reader." },
         { say: "256 readers", set: { readers: 256 }, right: true, reply: "Right: {=each ms} a token, and {=plain.ms ms} without. Five tokens for each of 256 readers need {=parts.arithmetic ms arithmetic} of sums beyond the reading, where it was {=plain.parts.arithmetic ms}, and drafting takes {=parts.rest ms}." },
@@ -150,7 +150,7 @@
       near: [["chance + chance * chance", "The token that the large model itself adds comes as well."], ["1 + 2 * chance", "The second guess counts only if the first holds, too."], ["3", "That is when all hold."]],
     },
     measured: {
-      text: "vLLM's authors served a 70B model with a small one that guesses: up to 1.5 times as fast at one request a second, and 1.4 to 1.8 times as slow under load. The scenario papers/speculation-70b, simulated, gives 1.39 times as fast at one request a second, and 1.58 times the time for each token at 32.",
+      text: "vLLM's authors served a 70B model with guesses. Those of a small model made it up to 1.5 times as fast at one request a second; under load, guessing made it 1.4 to 1.8 times as slow. The scenario papers/speculation-70b, simulated, gives 1.39 times as fast at one request a second, and 1.58 times the time for each token at 32.",
       source: "vLLM's authors (October 2024), as in docs/speculation.md", url: "https://blog.vllm.ai/2024/10/17/spec-decode.html",
     },
     paper: { title: "Leviathan and others, Fast Inference from Transformers via Speculative Decoding (2023)", url: "https://arxiv.org/abs/2211.17192" },

@@ -56,7 +56,7 @@ chapter({
     { title: "What it is good for", set: { model: "llama-3.1-8b", readers: 64, context: 2048 },
       lead: "In {=memory.kv_capacity B} there is room for {=room n kv} tokens of {model}.",
       text: ["{if fits: {readers} of {context} fit, and a step reads {=caches B kv} of caches beside {=bytes.weights B weights} of weights: it takes {=ms ms}.; else: {readers} of {context} do not fit: they need {=stored B alarm}.}",
-        "{if fits and caches > bytes.weights: The caches are the larger part of what is read, so fewer heads would make the step shorter.; elif fits: The weights are the larger part of what is read, so fewer heads would give room rather than speed.}"],
+        "{if fits and caches > bytes.weights: The caches are the larger part of what is read, so fewer heads would make the step shorter.; elif fits: The weights are the larger part of what is read, so fewer heads would give more room than speed.}"],
       board: [["{over: {=memory.kv_capacity B} | {=each B kv}} = {=room n big}", "tokens have room, in whole blocks of {=memory.block_tokens n}"]] },
   ],
   ask: {
@@ -77,7 +77,7 @@ chapter({
     wrong: "A key and a value, in each layer, for each key head: 2 × 32 × 8 × 128 numbers of two bytes.",
     near: [["32 * 8 * 128 * 2 / 1000", "That is the keys, or one byte for each number: there are values too, and two bytes."], ["2 * 32 * 32 * 128 * 2 / 1000", "You count 32 heads: only 8 have keys and values of their own."]],
   },
-  measured: { text: "DeepSeek-AI report that DeepSeek-V2 keeps 93.3 % less for each token than their DeepSeek 67B, which shares keys among groups of heads.", source: "DeepSeek-V2, abstract", url: "https://arxiv.org/abs/2405.04434" },
+  measured: { text: "DeepSeek-AI report that DeepSeek-V2 keeps 93.3 % less for each token than their DeepSeek 67B, which shares keys among groups of heads. By the shapes of the two models, {=1 - 60 * (512 + 64) / (95 * 2 * 8 * 128) %} fewer numbers are kept; the rest is that each takes 6 bits in place of 16.", source: "DeepSeek-V2, abstract", url: "https://arxiv.org/abs/2405.04434" },
   paper: { title: "Ainslie et al., GQA (2023)", url: "https://arxiv.org/abs/2305.13245" },
   command: (h) => `llmsim memory ${h.model} h100-sxm`,
 });

@@ -64,7 +64,7 @@
         board: [["{over: 15,728 | 2,048} = {=15728 / 2048 x big}", "so 7 requests have room, at most"]] },
       { title: "Even the true length", set: { way: "oracle", block: 16 },
         lead: "Rounding the answer up to a power of two holds tokens in {=powers % kv}. Knowing its true length, {=known % kv}.",
-        text: ["No server knows the true length. Even if it did, that room stays empty until the last token is written: {=at(way, 'oracle', reserved) %} waits for tokens to come. And {=at(way, 'oracle', between) %} is nobody's: gaps between the runs, and the room that no waiting request fits into."] },
+        text: ["No server knows the true length. Even if it did, that room fills a token at a time, and is full only with the last: {=at(way, 'oracle', reserved) %} waits for tokens to come. And {=at(way, 'oracle', between) %} is nobody's: gaps between the runs, and the room that no waiting request fits into."] },
       { title: "Blocks as they are needed", set: { way: "paged", block: 16 },
         lead: "A request takes a block of {block} when it needs one, wherever one is free: {=blocks % kv} holds tokens.",
         text: ["A table says where each block lies, as an operating system's does for its pages: hence paged attention, or PagedAttention. So no run of memory has to be found. The server decodes {=at(way, 'paged', batch) x} requests at once, in place of {=at(way, 'max', batch) x} with the longest context kept."],

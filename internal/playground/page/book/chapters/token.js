@@ -152,7 +152,7 @@
       near: [["all / 2e6", "That counts keys or values alone, or one byte for a number: there are both, with two bytes."], ["all / layers / 1e6", "That is one layer; each layer keeps its own."], ["kept.memory.kv_token / 1e6", "That is one token; there are {=past n}."]],
     },
     measured: {
-      text: "An RTX 3090 with Llama 3 8B in 16 bits reads a prompt of 1,024 tokens at 4,240 tokens a second: 242 ms. With keys and values kept, it writes 46.5 tokens a second: 21.5 ms each. Without them, every token would cost what the prompt does.",
+      text: "An RTX 3090 with Llama 3 8B in 16 bits reads a prompt of 1,024 tokens at 4,240 tokens a second: 242 ms. With keys and values kept, it writes 46.5 tokens a second: 21.5 ms each. Without them, a token after these 1,024 would cost what the prompt does, and each further one more.",
       source: "XiongjieDai/GPU-Benchmarks-on-LLM-Inference (llama.cpp, May 2024), as in llama_cpp_devices.csv", url: "https://github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference",
     },
     paper: { title: "Vaswani and others, Attention Is All You Need (2017)", url: "https://arxiv.org/abs/1706.03762" },

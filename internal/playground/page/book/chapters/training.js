@@ -13,15 +13,9 @@
     return rows.some((r) => r.parts.some(([, v]) => !Number.isFinite(v))) ? undefined : { rows: bars(canvas, "Memory of each GPU", rows, "B") };
   }, { asks: keptRows });
 
-  // steps draws the time of a step by its parts, each bar as GPUs times seconds, for some numbers of GPUs.
-  const stepRows = (look) => look.of.handles.many.stops.map((n) => {
-    const l = look.with("many", n), x = (f) => 1000 * l.value(f);
-    return { name: count(n), on: n === look.h.many, parts: [["forward", x("large.step.forward"), "weights"], ["backward", x("large.step.backward"), "prompt"], ["waiting and talking", x("lost"), "soft"]] };
-  });
-  const timed = Object.assign((canvas, look) => {
-    const rows = stepRows(look);
-    return rows.some((r) => r.parts.some(([, v]) => !Number.isFinite(v))) ? undefined : { rows: bars(canvas, "The time of a step", rows, "ms") };
-  }, { asks: stepRows });
+  // timed draws the time of a step by its parts, of the large model or of the small one.
+  const timedOf = (handle, run, rest) => stepBars(handle, "The time of a step", [["forward", `1000 * ${run}step.forward`, "weights"], ["backward", `1000 * ${run}step.backward`, "prompt"], ["waiting and talking", `1000 * ${rest}`, "soft"]]);
+  const timed = timedOf("many", "large.", "lost"), small = timedOf("few", "", "(step_s - step.forward - step.backward)");
 
   chapter({
     id: "training", number: 16, title: "What does training cost?", ideas: "memory, parallel training, days and dollars", short: "Training", draw: kept,
@@ -49,7 +43,7 @@
         text: ["To share weights, gradients and the optimizer's memory is called ZeRO, or fully sharded data parallelism. A layer's weights are gathered from all others shortly before they are needed.",
           "Activations are what the layers computed on the way forward, which the way back needs. They are as many as the tokens that a GPU computes at once, whoever else there is."],
         board: [["{=states * few B} / {=few n} = {=states B big}", "on each GPU, without activations"]] },
-      { title: "Forward and back", set: { few: 8 },
+      { title: "Forward and back", set: { few: 8 }, draw: small,
         lead: "The way forward takes {=1000 * step.forward ms weights} of a step, the way back {=1000 * step.backward ms prompt}: {=step.backward / step.forward ×} as long.",
         text: ["Forward, the model predicts the next token at {=global_batch * seq n} places. Backward, it finds for each parameter how to predict better. Each product has two on the way back: one for its input, one for its weights.",
           "So a token costs 2 + 4 = 6 FLOP for each parameter: {=six_n FLOP arithmetic}. With attention, which has no parameters, and without the table of embeddings, it is {=flops_per_token FLOP}: here the two nearly make up for each other."],
