@@ -59,7 +59,8 @@ func firstSteps() (all []Answered, err error) {
 		{"model=llama-3.1-8b hardware=desktop-50gbs", nil, 1, 512},
 	} {
 		var a Answered
-		a.Asked.Kind, a.Asked.Settings, a.Asked.Prompts = "step", strings.Fields(s.settings), []any{}
+		a.Asked.Kind, a.Asked.Prompts = "step", []any{}
+		a.Asked.Settings = strings.Fields(s.settings)
 		a.Asked.Decodes, a.Asked.Context = s.decodes, s.context
 		var chunks []Chunk
 		switch p := s.prompt.(type) {

@@ -31,7 +31,7 @@ chapter({
       notes: "Say what is cut: weights, their arithmetic, and the heads of attention with their caches. Not the tokens." },
     { title: "Talk twice in every layer", set: { gpus: 2, readers: 1 },
       lead: "{if gpus = 1: {gpus} has nobody to talk to.; else: Twice in each of the {=layers n} layers, {gpus} add up what each computed, before any can go on.}",
-      text: ["{if gpus = 1: Take more of them, and see what they say to each other.; else: It is little to say, {=bytes.sent B} in all for {readers}, the chances of the next token among it. But it takes a moment to begin, and the next matrix waits for it: {=link ms arithmetic} of {=ms ms}, or {=link / ms %}.}",
+      text: ["{if gpus = 1: Take more of them, and see what they say to each other.; else: It is little to say, {=bytes.sent B} in all for {readers}, the chances of the next token among it. But it takes a moment to begin, and the next matrix waits for it: {=link ms arithmetic} of {=ms ms}, or {=link / ms %}. This is what talking adds to a step, fitted to steps of whole servers, in which it takes over some of the work that follows; an exchange by itself takes longer.}",
         "{if gpus > 1 and rises(link, readers): More readers say more: drag {readers}.; else: Here {readers}.}"],
       board: [["{=link ms arithmetic} on the link, of {=ms ms big}", "a step"]] },
     { title: "Twice as fast?", set: { gpus: 2, readers: 1 },
