@@ -174,18 +174,3 @@ func (a *Architecture) Storage() []Stored {
 	slices.SortStableFunc(list, func(a, b Stored) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return list
 }
-
-// CheckpointBytes returns the bytes of the published weights, with the layers for multi-token
-// prediction, which are stored as the other layers are.
-func (a *Architecture) CheckpointBytes() int64 {
-	if len(a.Predictors) == 0 {
-		return a.WeightBytes(a.DType)
-	}
-	with := *a
-	with.Groups = append(slices.Clone(a.Groups), a.Predictors...)
-	last := a.Groups[len(a.Groups)-1]
-	for i := range a.Predictors {
-		with.Groups[len(a.Groups)+i].Formats = last.Formats
-	}
-	return with.WeightBytes(a.DType)
-}

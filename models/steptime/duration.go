@@ -38,7 +38,8 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	t -= c.stage.overlapped(t, l.tokens)
 	t = c.cfg.Factors.served(t, s)
 	t += c.images.encode(s) + c.stage.adapterTime(l.tokens, l.sequences)
-	return max(1, max(t, c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0))+
+	long := s.Context > c.host.captured(s.Decodes)
+	return max(1, max(t, c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0, long))+
 		c.host.serial.at(l.sequences))
 }
 
@@ -113,11 +114,17 @@ func (c *Clock) newForm(n int) form {
 	each := c.perRank(n)
 	rest := c.stage.unattended(load{tokens: each, rows: each, routed: n}) +
 		c.stage.adapterTime(each, each)
-	floor, serial := c.host.floor(each, each, false), c.host.serial.at(each)
-	loaded := c.cfg.Factors.loaded(n)
+	floor, serial := c.host.floor(each, each, false, false), c.host.serial.at(each)
+	captured, loaded := c.host.captured(n), c.cfg.Factors.loaded(n)
 	for _, s := range f.attention {
 		s.base = loaded.time(s.base + rest)
 		s.slope = perToken(loaded.time(sim.Time(s.slope)))
+		if s.through > captured {
+			graphs := s
+			graphs.through = captured
+			f.step = appendAbove(f.step, graphs, floor, serial)
+			floor, captured = c.host.floor(each, each, false, true), math.MaxInt64
+		}
 		f.step = appendAbove(f.step, s, floor, serial)
 	}
 	return f
@@ -161,7 +168,7 @@ func (c *Clock) verification(sequences, tokens int) *verification {
 	*v = verification{sequences: sequences, tokens: tokens,
 		rest:     c.stage.unattended(load{tokens: each, rows: each, routed: tokens}),
 		adapters: c.stage.adapterTime(each, of),
-		floor:    c.host.floor(each, of, false), serial: c.host.serial.at(of)}
+		floor:    c.host.floor(each, of, false, false), serial: c.host.serial.at(of)}
 	return v
 }
 
@@ -172,8 +179,11 @@ func (c *Clock) verifyDrafts(s *sim.Step) sim.Time {
 	if c.cfg.Parallel.TwoBatch {
 		t -= c.stage.overlapped(t, c.perRank(s.DecodeTokens))
 	}
-	t = c.cfg.Factors.loaded(s.Decodes).time(t)
-	return max(1, max(t+v.adapters, v.floor)+v.serial)
+	t, floor := c.cfg.Factors.loaded(s.Decodes).time(t), v.floor
+	if s.Context > c.host.captured(s.Decodes) {
+		floor = c.host.floor(c.perRank(s.DecodeTokens), c.perRank(s.Decodes), false, true)
+	}
+	return max(1, max(t+v.adapters, floor)+v.serial)
 }
 
 // form returns a form at a context under the slowdown: exact where a piece

@@ -94,7 +94,11 @@ type Engine struct {
 	// means that the host launches every kernel. Launch and LaunchPrompt are the times in which the
 	// host launches a kernel, in steps that only decode and in steps with prompts. A step without a
 	// graph takes at least as long as the host launches all of its kernels.
+	//
+	// Where GraphContext is above 0, steps whose sequences have more context on average, in tokens,
+	// have no graph either. Engines decide by the longest sequence.
 	Graph        int
+	GraphContext int `yaml:"graph_context"`
 	Launch       hardware.Seconds
 	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
 	// EagerPrompts reports whether steps with prompts are not captured, however few their tokens

@@ -1,6 +1,8 @@
 package steptime
 
 import (
+	"math"
+
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -38,11 +40,20 @@ func (c *hostCosts) fresh() hostCosts {
 	return own
 }
 
+// captured returns the largest total context of n decoding sequences that captured graphs are for.
+func (c *hostCosts) captured(n int) int64 {
+	if c.engine.GraphContext == 0 {
+		return math.MaxInt64
+	}
+	return int64(n) * int64(c.engine.GraphContext)
+}
+
 // floor returns the time that the host needs for a step of the given tokens and sequences, to
-// launch it and to schedule the next one. A step cannot be shorter.
-func (c *hostCosts) floor(tokens, sequences int, prompts bool) sim.Time {
+// launch it and to schedule the next one. A step cannot be shorter. Its contexts are too long for
+// captured graphs if long is true.
+func (c *hostCosts) floor(tokens, sequences int, prompts, long bool) sim.Time {
 	var floor sim.Time
-	switch captured := tokens <= c.engine.Graph; {
+	switch captured := tokens <= c.engine.Graph && !long; {
 	case captured && !prompts:
 	case captured && !c.engine.EagerPrompts:
 		floor = c.launchPieces

@@ -100,6 +100,32 @@ func TestV0LaunchesPrompts(t *testing.T) {
 	}
 }
 
+// vLLM V0 decodes from graphs of up to 256 sequences with at most 8,192 tokens of context
+// (vllm/worker/model_runner.py and vllm/config.py, v0.6: _use_captured_graph,
+// max_seq_len_to_capture). Beyond, the host launches each kernel, also where drafts are verified,
+// and the parts of a step's time are those of its duration.
+func TestV0LaunchesLongContexts(t *testing.T) {
+	cfg := named(t, "llama-3.1-8b", "h100-sxm", "vllm-v0")
+	cfg.Host, cfg.Engine.Launch = 1, 1e-3
+	clock := mustClock(t, cfg)
+	for _, tokens := range []int{1, 3} {
+		for _, n := range []int{1, 4, 256, 264} {
+			for _, context := range []int64{100, 8192, 8193} {
+				step := sim.Step{Decodes: n, DecodeTokens: n * tokens, Context: int64(n) * context}
+				took := clock.Duration(&step)
+				launched := took > 32*5*sim.Time(sim.Second)/1000 // four products and attention
+				if want := context > 8192 || n*tokens > 256; launched != want {
+					t.Errorf("%d tokens of each of %d sequences of %d take %v: launched is %v",
+						tokens, n, context, took, launched)
+				}
+				if all := clock.Breakdown(&step).Time(); all != took {
+					t.Errorf("the parts of a step of %v take %v", took, all)
+				}
+			}
+		}
+	}
+}
+
 // The host launches the attention of prompts also where the rest of a step is captured, so that no
 // short prompt takes less time than that: of a dense model two launches a layer, of gated delta
 // layers more. Without the capture the step takes no less.

@@ -40,8 +40,9 @@ func (c *Clock) Breakdown(s *sim.Step) Ledger {
 	if c.cfg.Adapters.Count > 0 {
 		ops = append(ops, c.stage.adapterOperator(l.tokens, l.sequences))
 	}
-	if wait := c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 &&
-		l.sequences > 0 {
+	long := s.Context > c.host.captured(s.Decodes)
+	floor := c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0, long)
+	if wait := floor - total(ops); wait > 0 && l.sequences > 0 {
 		ops = append(ops, undivided("launch", wait, Host))
 	}
 	if rest := c.predicted(s) - total(ops); rest > 0 {
