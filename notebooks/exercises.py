@@ -242,8 +242,8 @@ EXERCISES = {
     "4.2": ("the gap between tokens, p99, of Sarathi with a budget of 2,048, in ms", number(gap_of_chunks, 1.1),
             ["A larger chunk makes a longer step.", "The budget is batching__token_budget.",
              'scenario("chat", batching__policy="sarathi", batching__token_budget=2048, workload__requests=1000)["p99_itl_ms"]']),
-    "4.3": ("the share of memory that lies in the last, half empty blocks, with blocks of 256, in percent", number(lost_in_large_blocks, 1.05),
-            ["How many blocks of a request are not full?", 'scenario("attention-mha", memory__block_size=256)', "kv_internal_share, times 100."]),
+    "4.3": ("the share of memory that is empty within requests' last blocks, with blocks of 256, in percent", number(lost_in_large_blocks, 1.05),
+            ["How many blocks of a request are not full, and how much of these is empty?", 'scenario("attention-mha", memory__block_size=256)', "kv_internal_share, times 100."]),
     "4.4": ("the share of their memory that requests fill in the end, in percent, if their lengths are spread evenly from 513 to 1,024 tokens and "
             "pieces are powers of two", number(lambda: 75.05, 1.01, (50, "that is the shortest of them"), (100, "only the longest fills its piece")),
             ["How long is the piece of each?", "All have pieces of 1,024 tokens.", "Divide the mean length by 1,024, times 100."]),

@@ -1,10 +1,13 @@
 package page_test
 
 import (
+	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -137,6 +142,9 @@ func TestPicturesThatComeWithThePage(t *testing.T) {
 	}
 }
 
+var slides = flag.String("slides", "",
+	"folder into which TestBookOnPaper writes slides.html and slides.pdf")
+
 // On paper each step of the book has a sheet with its picture and its words, and nothing of a slide
 // is cut off.
 func TestBookOnPaper(t *testing.T) {
@@ -182,10 +190,29 @@ func TestBookOnPaper(t *testing.T) {
 	if len(found) != 2 {
 		t.Errorf("%d kinds of sheets", len(found))
 	}
+	if *slides != "" {
+		r.publish(*slides)
+	}
 	// A page that is loaded with such an address makes them.
 	r.navigate("slides")
 	_, err = chromedp.Run(r.ctx, chromedp.Poll[bool]("!!el('making') && book.now.step > 2"))
 	testkit.OK(t, err)
+}
+
+// publish writes the slides that are shown, as a page and for a projector without a browser.
+func (r *reader) publish(folder string) {
+	r.t.Helper()
+	text := see[string](r, `"<!DOCTYPE html>\n" + document.documentElement.outerHTML`)
+	testkit.OK(r.t, os.WriteFile(filepath.Join(folder, "slides.html"), []byte(text), 0o666))
+	r.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
+		yes := true
+		pdf, err := cdp.Call(ctx, to, page.PrintToPDF,
+			page.PrintToPDFParams{PrintBackground: &yes, PreferCSSPageSize: &yes})
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, "slides.pdf"), pdf.Data, 0o666)
+	}))
 }
 
 // On a phone, Tab leads to all that can be used, and nothing covers what has the focus; on the way

@@ -31,7 +31,7 @@ function roofline(canvas, look) {
   pen.c.beginPath();
   pen.c.arc(x(d.x), y(d.y), 0.6 * em, 0, 7);
   pen.c.fill();
-  const label = `${look.show("readers")}: ${sentences.write(d.y, "FLOP/s")}`, left = Math.min(x(d.x) + em, box.x + box.w - pen.wide(label, 1.1));
+  const label = box.w > 20 * em ? `${look.show("readers")}: ${sentences.write(d.y, "FLOP/s")}` : look.show("readers"), left = Math.min(x(d.x) + em, box.x + box.w - pen.wide(label, 1.1));
   pen.text(label, left, y(d.y) + 1.5 * em, { colour: of.weights, bold: true, size: 1, halo: true });
   return { decode: d, prompt: q, knee };
 }
