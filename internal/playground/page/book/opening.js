@@ -222,7 +222,7 @@ chapter({
     answers: [
       { say: "Let 128 in at once", means: "the same GPU, a larger batch", set: { repair: "batch" }, right: true, reply: "{if waits = 0: Nobody waits; elif waits < 5: Hardly anybody waits; else: {=waits n} wait}. Up to {=run.peak_batch n} share each sweep. With the steps that read newcomers' pages, a token takes {=run.mean_tpot_ms ms}, not {=base.mean_tpot_ms ms}, and {weights: its price falls}: {=before_price $} → {=price $} a million." },
       { say: "Buy a second GPU", means: "two machines, 16 each", set: { repair: "second" }, reply: "{if waits < queued / 4: It works; else: It helps}: {=waits n} wait after 20 s. But the second machine reads the same weights once more: a million tokens cost {=price $}, with the larger batch {=larger_price $}." },
-      { say: "Answer half as long", means: "75 tokens, not 150", set: { repair: "short" }, reply: "Half the words, half the sweeps: {=waits n} wait after 20 s. But each token costs {=price $} a million, with the larger batch {=larger_price $}; and the answers are half as long." },
+      { say: "Answer half as long", means: "75 tokens, not 150", set: { repair: "short" }, reply: "Half the words, half the sweeps: {=waits n} wait after 20 s. But a million tokens cost {=price $}, with the larger batch {=larger_price $}; and the answers are half as long." },
       { say: "Buy faster memory", means: "an H200: 4.8 TB/s", set: { repair: "memory" }, reply: "With a wider pipe a token takes {=1 - run.mean_tpot_ms / base.mean_tpot_ms %} less time, and {alarm: {=waits n} still wait}. It tempts, since memory set the pace. But the pipe was not what ran out: places in the batch were." },
     ],
   },

@@ -62,7 +62,7 @@
         { say: "Swap to the host's memory", set: { way: "swap" }, reply: "{=first ms}, from {=before(first) ms}. It tempts, since nothing is computed twice. But those who give way still wait until there is room, and so does the queue." },
         { say: "Let in only who can finish", set: { way: "reserve" }, reply: "{=first ms}, from {=before(first) ms}, places lost: {=lost n}. It tempts, since nobody is disturbed any more. But they wait outside in place of inside, and {=used %} of the memory is in use where it was {=before(used) %}." },
         { say: "Fewer at once: 8 places", set: { way: "few" }, reply: "{=first ms}, from {=before(first) ms}. It tempts: places lost are {=lost n}, not {=before(lost) n}. But {=speed n} tokens a second are fewer than {=before(speed) n}, and the queue grows." },
-        { say: "Twice the room", set: { room: 14000 }, right: true, reply: "Right: {=first ms}, places lost: {=lost n}. The queue was there since memory was, and {=rows x} now decode at once, not {=before(rows) x}." },
+        { say: "Twice the room", set: { room: 14000 }, right: true, reply: "Right: {=first ms}, places lost: {=lost n}. The queue was there since memory was short, and {=rows x} now decode at once, not {=before(rows) x}." },
       ],
     },
     check: {

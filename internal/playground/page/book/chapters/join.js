@@ -59,7 +59,7 @@
       shows: "{if way = 'static': whole answers after {=first ms}; else: gaps below {=gap ms}, first token after {=first ms}}",
       answers: [
         { say: "A static batch", set: { way: "static" }, reply: "No gaps at all, which tempts: answers come whole. But they come after {=first ms} on average, where the first token came after {=before(first) ms}." },
-        { say: "Only 4 places", set: { limit: 4 }, reply: "Gaps are below {=gap ms}, from {=before(gap) ms}. It tempts, since fewer share a step; but it is a prompt that makes a step long. And the first token now comes after {=first ms}, in place of {=before(first) ms}." },
+        { say: "Only 4 places", set: { limit: 4 }, reply: "Gaps are below {=gap ms}, from {=before(gap) ms}. It tempts, since fewer share a step, and fewer prompts come into it; but one is enough to make it long. And the first token now comes after {=first ms}, in place of {=before(first) ms}." },
         { say: "Prompts in steps of their own", set: { way: "vllm-v0" }, reply: "Gaps are below {=gap ms}, from {=before(gap) ms}: answers still stand while prompts are read. It tempts, since the steps of answers are short again, but nobody minds those." },
         { say: "Prompts in chunks of what 512 tokens leave", set: { way: "sarathi", chunk: 512 }, right: true, reply: "Right: gaps are below {=gap ms}, from {=before(gap) ms}. First tokens come after {=first ms}, from {=before(first) ms}." },
       ],

@@ -66,7 +66,7 @@
       answers: [
         { say: "4,096 GPUs", set: { many: 4096 }, reply: "{=large.days n} days. It tempts as cheaper than 8,192: {=large.dollars / 1000000 n} million dollars. But it is {if large.days > 182: longer than half a year; else: within half a year}." },
         { say: "8,192 GPUs", set: { many: 8192 }, right: true, reply: "Right: {=large.days n} days for {=large.dollars / 1000000 n} million dollars." },
-        { say: "16,384 GPUs", set: { many: 16384 }, reply: "{=large.days n} days, which is soon enough, for {=large.dollars / 1000000 n} million dollars. Who needs half a year only pays for waiting and talking: {=lost / large.step_s %} of a step." },
+        { say: "16,384 GPUs", set: { many: 16384 }, reply: "{=large.days n} days, which is soon enough, for {=large.dollars / 1000000 n} million dollars. For who has half a year, that is paid in vain: more of a step, {=lost / large.step_s %}, is waiting and talking." },
         { say: "Stay with 1,024", set: { many: 1024 }, reply: "{=large.days n} days. It tempts, as the least is lost: {=large.dollars / 1000000 n} million dollars. But it is not done in half a year." },
       ],
     },
