@@ -50,11 +50,6 @@ func (s *search) fromMenu(ctx context.Context) error {
 	return s.check(ctx)
 }
 
-// settle finds the cheapest fleet at the settings of the menu and others.
-func (s *search) settle(ctx context.Context) error {
-	return s.inSteps(ctx, s.fromMenu, (&tuner{s}).tune)
-}
-
 // inSteps runs the steps of a search one after another, and reports the answer after each.
 func (s *search) inSteps(ctx context.Context, steps ...func(context.Context) error) error {
 	for _, step := range steps {

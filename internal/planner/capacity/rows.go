@@ -27,12 +27,11 @@ const mostUntuned = 2
 // what others cost, so that the answer is that of the shape that costs the least alone.
 func (s *shapeRows) alone(ctx context.Context) error {
 	p := &s.Trials.File.Plan
-	if s.best < 0 || p.FirstAnswer() && p.Horizon == nil {
+	if p.FirstAnswer() && p.Horizon == nil || s.best < 0 && (!p.Tunes() || p.Scaled()) {
 		return nil
 	}
 	if p.Tunes() {
-		s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
-			WithoutScaled: s.chosen().Scaled(), WithoutHourly: s.cost()}
+		s.tuned = s.untuned()
 	}
 	s.rows = map[string]row{}
 	for shapes, n := s.shapesByBound(), 1; len(shapes) > 0; n = mostAgain {
@@ -41,7 +40,7 @@ func (s *shapeRows) alone(ctx context.Context) error {
 		found := make([]*search, len(next))
 		group, ctx := errgroup.WithContext(ctx)
 		for k, sh := range next {
-			wins := len(s.rows) == 0 || sh.atLeast <= s.cost()*(1+samePrice)
+			wins := s.best < 0 || len(s.rows) == 0 || sh.atLeast <= s.cost()*(1+samePrice)
 			if !wins && (len(s.rows)+k > mostAlone || sh.atLeast > contender*s.cost()) {
 				shapes = nil // whose bounds are no lower
 				continue
@@ -61,7 +60,7 @@ func (s *shapeRows) alone(ctx context.Context) error {
 		}
 		s.tell()
 	}
-	if s.tuned != nil {
+	if s.tuned != nil && s.best >= 0 {
 		s.tuned.Settings = s.chosen().Settings()
 	}
 	return nil
@@ -85,7 +84,9 @@ func (s *shapeRows) note(sh shapeOptions, own *search) {
 	r := row{option: i, replicas: own.outcomes[own.best].replicas, hourly: own.cost()}
 	s.rows[sh.name] = r
 	if i != s.best && s.wins(s.options[i], r.replicas, r.hourly) {
-		s.outcomes[s.best].words = "another costs less"
+		if s.best >= 0 {
+			s.outcomes[s.best].words = "another costs less"
+		}
 		s.makeBest(i)
 	}
 }
@@ -104,7 +105,10 @@ type shapeOptions struct {
 func (s *shapeRows) shapesByBound() []shapeOptions {
 	var list []shapeOptions
 	at := map[string]int{}
-	mine := s.options[s.chosen().From].Shape()
+	mine := ""
+	if s.best >= 0 {
+		mine = s.options[s.chosen().From].Shape()
+	}
 	for i, o := range s.options[:s.listed()] {
 		name := o.Shape()
 		k, seen := at[name]
@@ -149,7 +153,8 @@ func (s *shapeRows) alike(ctx context.Context, list []int, wins bool) (*search, 
 	}
 	f, trials := *s.Trials.File, s.Trials.Apart()
 	if !wins {
-		f.Plan.Goal.Budget.Amount = cmp.Or(s.untuned(), f.Plan.Goal.Budget.Amount)
+		budget := &f.Plan.Goal.Budget
+		budget.Amount = cmp.Or(s.untunedPrice(), budget.Amount)
 	}
 	trials.File = &f
 	own, err := among(ctx, candidate.Copies(some, &f, nil), trials)
@@ -157,13 +162,17 @@ func (s *shapeRows) alike(ctx context.Context, list []int, wins bool) (*search, 
 		return nil, err
 	}
 	own.Rate = s.Rate
-	return own, own.settle(ctx)
+	if err := own.fromMenu(ctx); err != nil || own.best < 0 && !wins {
+		return own, err
+	}
+	return own, (&tuner{own}).tune(ctx)
 }
 
-// untuned is the price an hour up to which a shape alone is looked for at the menu's settings; 0
-// for fleets that are scaled, which cost less than their largest number of replicas.
-func (s *shapeRows) untuned() float64 {
-	if s.Trials.File.Plan.Scaled() {
+// untunedPrice is the price an hour up to which a shape alone is looked for at the menu's settings;
+// 0 without an answer, and for fleets that are scaled, which cost less than their largest number of
+// replicas.
+func (s *shapeRows) untunedPrice() float64 {
+	if s.best < 0 || s.Trials.File.Plan.Scaled() {
 		return 0
 	}
 	return mostUntuned * s.cost()
@@ -278,7 +287,7 @@ func (s *cheapestGoal) without(i int, limit string, sh *answer.Shape) {
 		return
 	}
 	sh.Limit += "; at the menu's settings"
-	if most := rows.untuned(); most > 0 {
+	if most := rows.untunedPrice(); most > 0 {
 		sh.Limit += ", up to " + s.Money(most) + "/h"
 	}
 	sh.Limit += ": " + limit

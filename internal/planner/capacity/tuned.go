@@ -42,23 +42,88 @@ type tuner struct{ *search }
 // tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
 // answer: each setting by itself, and then for each shape on top of what was found to be better, or
 // else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
-// answer so far.
+// answer so far. Where no fleet keeps the SLO at the menu's settings, it begins with one that does
+// with another.
 func (s *tuner) tune(ctx context.Context) error {
 	p := &s.Trials.File.Plan
-	if s.best < 0 || !p.Tunes() || p.Goal.Find != asked.FindCheapest {
+	switch {
+	case !p.Tunes() || p.Goal.Find != asked.FindCheapest || s.best < 0 && p.Scaled():
 		return nil
-	}
-	if p.Scaled() {
+	case p.Scaled():
 		return s.tuneScaled(ctx)
+	case s.best >= 0:
+		return s.tuneSome(ctx, mostTuningTurns, s.tunable)
 	}
-	return s.tuneSome(ctx, mostTuningTurns, s.tunable)
+	first := &answer.Tuned{}
+	if err := s.findFirst(ctx, first); err != nil || s.best < 0 {
+		s.tuned = first
+		return err
+	}
+	err := s.tuneSome(ctx, mostTuningTurns, s.tunable)
+	first.Settings = s.chosen().Settings()
+	first.Tried, first.Simulations = first.Tried+s.tuned.Tried, s.Trials.Count()
+	s.tuned = first
+	return err
+}
+
+// findFirst makes the fewest replicas of a first option with another setting the answer that keeps
+// the SLO, of the options of the menu that come nearest to it. A setting with which as many
+// replicas as may be miss the SLO is left.
+func (s *tuner) findFirst(ctx context.Context, tuned *answer.Tuned) error {
+	var bases []int
+	for i := range s.listed() {
+		if kind := s.outcomes[i].kind; kind == simulated || kind == costsMore || kind == tooFew {
+			bases = append(bases, i)
+		}
+	}
+	s.sortByNearness(bases)
+	for _, i := range bases[:min(len(bases), mostTuned)] {
+		fresh, err := s.variants(ctx, []int{i}, func(i int) ([]*candidate.Option, error) {
+			t, err := s.probe(ctx, s.options[i], max(1, s.Most(s.options[i])))
+			if err != nil {
+				return nil, err
+			}
+			return detail.Changed(&s.Judge, t, s.options[i])
+		})
+		if err != nil {
+			return err
+		}
+		for _, i := range fresh {
+			tuned.Tried++
+			t, err := s.probe(ctx, s.options[i], max(1, s.Most(s.options[i])))
+			if err == nil && t.Keeps() && s.Most(s.options[i]) >= s.Fewest(s.options[i]) {
+				if err = s.try(ctx, i); err == nil && s.best >= 0 {
+					var kept bool
+					if kept, err = s.sizeFleet(ctx); err == nil && kept {
+						return nil
+					}
+					s.outcomes[i].replicas, s.best = 0, -1
+				}
+			}
+			if err = s.unlessBroken(i, err); err != nil {
+				return err
+			}
+			if s.outcomes[i].kind != broken {
+				s.outcomes[i].kind, s.outcomes[i].words = simulated, "it misses the SLO"
+			}
+		}
+	}
+	return nil
+}
+
+// untuned notes the answer so far as the one without settings beside the menu's.
+func (s *search) untuned() *answer.Tuned {
+	if s.best < 0 {
+		return &answer.Tuned{}
+	}
+	return &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
+		WithoutScaled: s.chosen().Scaled(), WithoutHourly: s.cost()}
 }
 
 // tuneSome is tune for some options, which bases returns anew as the answer changes, with at most
 // turns settings on top of each other.
 func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) error {
-	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
-		WithoutHourly: s.cost()}
+	s.tuned = s.untuned()
 	missed := map[int]float64{} // by how much an option of the menu misses the SLO
 	untuned := map[int]judge.Trial{}
 	change := func(i int) ([]*candidate.Option, error) {
@@ -375,104 +440,4 @@ func (s *tuner) race(ctx context.Context, list []firstRun, runs map[int]int) err
 		list = list[:left]
 	}
 	return nil
-}
-
-// tuneScaled is tune for a menu whose replicas start and stop with the load. Each simulation has
-// the whole load, so settings get the number of simulations that the search took, and a setting is
-// tried with at most the replicas of its base.
-func (s *tuner) tuneScaled(ctx context.Context) error {
-	most := min(max(2*fewChecks, s.Trials.Count()), mostTuningRuns)
-	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
-		WithoutScaled: s.chosen().Scaled(), WithoutHourly: s.cost()}
-	replicas := map[string]int{} // of each base
-	change := func(i int) ([]*candidate.Option, error) {
-		o, n := s.options[i], s.baseSize(i)
-		replicas[s.scalingOf(o)] = n
-		if i == s.best { // it keeps the SLO, and any setting may make it cheaper
-			return s.changedAny(i)
-		}
-		missed, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
-		if err != nil {
-			return nil, err
-		}
-		return detail.Changed(&s.Judge, missed, o)
-	}
-	begun := s.Trials.Count()
-	return s.coordinateSearch(ctx, mostTuningTurns, s.tunableScaled(), change, func(fresh []int,
-		_ func() bool) ([]int, error) {
-		before := s.best
-		for _, i := range fresh {
-			if s.Trials.Count()-begun >= most {
-				break
-			}
-			s.tuned.Tried++
-			if err := s.tryTunedScaled(ctx, i, replicas[s.scalingOf(s.options[i])]); err != nil {
-				return nil, err
-			}
-		}
-		if s.best == before {
-			return nil, nil
-		}
-		return []int{s.best}, nil
-	})
-}
-
-// tunableScaled returns the options whose settings are tried: of each shape the nearest with each
-// way of scaling, and with a fixed number of replicas, as far as their bounds allow that they cost
-// less than the answer.
-func (s *tuner) tunableScaled() []int {
-	var list []int
-	for i := range s.options {
-		if i == s.best || s.mayBeatBest(i) && s.leastCost(i) < s.cost()*(1-worthTuning) {
-			list = append(list, i)
-		}
-	}
-	s.sortByNearness(list)
-	return list[:min(len(list), mostTuned)]
-}
-
-// scalingOf names the shape of an option and how it is scaled.
-func (s *tuner) scalingOf(o *candidate.Option) string {
-	if !o.Scaled() {
-		return o.Shape()
-	}
-	return o.Shape() + s.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index)
-}
-
-// baseSize returns the number of replicas, spares left out, at which fleets with other settings are
-// tried: the size of the answer, or of the first fleet of option i that was simulated.
-func (s *tuner) baseSize(i int) int {
-	o := s.options[i]
-	switch {
-	case i == s.best:
-		return s.outcomes[i].replicas
-	case !o.Scaled():
-		return max(1, s.cheaper(i))
-	case s.tried(i).First > 0:
-		return s.tried(i).First
-	}
-	return max(s.Fewest(o), s.fixed[o.Fixed()])
-}
-
-// tryTunedScaled simulates an option with another setting, of up to n replicas where their number
-// is not fixed, and makes it the answer where it saves enough.
-func (s *tuner) tryTunedScaled(ctx context.Context, i, n int) error {
-	o := s.options[i]
-	if !o.Scaled() {
-		if s.cheaper(i) < s.Fewest(o) {
-			return nil
-		}
-		_, err := s.tryTuned(ctx, i)
-		return err
-	}
-	seen, err := s.examine(ctx, i, max(n, s.Fewest(o)))
-	if err = s.unlessBroken(i, err); s.outcomes[i].kind == broken {
-		return err
-	}
-	if err != nil || !seen.kept ||
-		s.outcomes[i].running*o.Price >= s.cost()*(1-worthTuning) {
-		s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
-		return err
-	}
-	return s.prefer(ctx, i, max(n, s.Fewest(o)))
 }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,32 @@ func TestTunedFleetsCostLess(t *testing.T) {
 			"batching.")] !=
 			c.Value || c.Key == candidate.KVCache && s.Scenario.Engine.KVCache != c.Value {
 			t.Errorf("the scenario does not have %+v: %+v", c, s.Scenario.Batching)
+		}
+	}
+}
+
+// A stock in which the answer just fits has the same answer, also where no fleet of it keeps the
+// SLO at the engine's defaults, beside others that do and without any.
+func TestSettingsAreTriedWhereNoFleetKeepsTheSLO(t *testing.T) {
+	q := testQueue(t)
+	s, hourly, fleet := foundHourly(t, q, tunedPlan)
+	stocked := func(more string) string {
+		return strings.Replace(tunedPlan, "[h100-sxm]", fmt.Sprintf("[{accelerator: h100-sxm, "+
+			"count: %d}%s]", s.accelerators(), more), 1)
+	}
+	plain := strings.Replace(stocked(""), "tensor", "tune: none, tensor", 1)
+	none, _, _ := foundHourly(t, q, plain)
+	if none.best >= 0 {
+		t.Fatalf("%s keeps the SLO at the defaults", none.label(none.best))
+	}
+	for _, more := range []string{"", ", a100-80gb-sxm"} {
+		found, price, other := foundHourly(t, q, stocked(more))
+		if price > hourly*(1+worthTuning) {
+			t.Fatalf("%s of a stock for $%g/h, without it %s for $%g/h", other, price, fleet,
+				hourly)
+		}
+		if a := found.tuned; len(a.Settings) == 0 || more == "" && a.WithoutReplicas > 0 {
+			t.Errorf("tuned: %+v", a)
 		}
 	}
 }

@@ -353,13 +353,13 @@ func (t *Tuned) words(a *Answer) []string {
 		saved = fmt.Sprintf("which serve %s in place of %s",
 			units.FigureOfRate(t.WithoutRate), units.FigureOfRate(a.Rate))
 	}
-	upTo := ""
-	if t.WithoutScaled {
-		upTo = "up to "
+	without := "With the engine's defaults, no fleet keeps the SLO."
+	if t.WithoutReplicas > 0 {
+		upTo := map[bool]string{true: "up to "}[t.WithoutScaled]
+		without = fmt.Sprintf("With the engine's defaults: %s%s of %s, %s.", upTo,
+			units.Plural(t.WithoutReplicas, "replica"), t.Without, saved)
 	}
-	return []string{"Settings: " + strings.Join(words, ", ") + ".", cache,
-		fmt.Sprintf("With the engine's defaults: %s%s of %s, %s.", upTo,
-			units.Plural(t.WithoutReplicas, "replica"), t.Without, saved)}
+	return []string{"Settings: " + strings.Join(words, ", ") + ".", cache, without}
 }
 
 // tried says how many settings were tried.
