@@ -85,6 +85,14 @@ func notRun() map[string]string {
 	}
 }
 
+// dearCommands returns the commands that take more than five CPU-seconds.
+func dearCommands() []string {
+	return []string{
+		"llmsim tune my.yaml --options 30",
+		"llmsim plan llama2-70b-chat --emit deploy",
+	}
+}
+
 // runElsewhere returns dear commands of which another test runs all that they do.
 func runElsewhere() []string {
 	return []string{
@@ -128,6 +136,9 @@ func runLine(t *testing.T, dir, line string) {
 	}
 	if strings.Contains(line, "nats://") {
 		t.Skip("needs a server")
+	}
+	if slices.Contains(dearCommands(), line) {
+		testkit.Dear(t)
 	}
 	if word := placeholder.FindString(line); word != "" {
 		t.Skipf("%s stands for something", word)

@@ -153,9 +153,7 @@ var questions = map[string]struct{ args, files []string }{
 // started again, the answer has the same bytes.
 func TestKilledWorkersAndPlanners(t *testing.T) {
 	llmsim, names := program(t), slices.Sorted(maps.Keys(questions))
-	if testing.Short() {
-		names = testkit.DrawCases(t, 1, names)
-	}
+	names = testkit.DrawCases(t, testkit.Cases(len(names)), names)
 	for _, name := range names {
 		q := questions[name]
 		t.Run(name, func(t *testing.T) {
@@ -205,9 +203,7 @@ func TestKilledWorkersAndPlanners(t *testing.T) {
 // A plan that is killed again and again comes to the answer of an undisturbed one, and the journal
 // has each simulation once.
 func TestAKilledPlanGoesOn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("other tests kill plans, not as often")
-	}
+	testkit.Dear(t) // TestKilledWorkersAndPlanners kills plans too, not as often
 	t.Parallel()
 	llmsim, dir := program(t), t.TempDir()
 	calm, killed := filepath.Join(dir, "calm"), filepath.Join(dir, "killed")

@@ -17,13 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 var (
-	howMany = flag.Int("scenarios", 300, "the number of scenarios that TestAudit draws")
-	first   = flag.Uint64("first-scenario", 0,
+	howMany = flag.Int("scenarios", 0, "the number of scenarios that TestAudit draws; 0 "+
+		"means 300, and fewer where dear tests are drawn")
+	first = flag.Uint64("first-scenario", 0,
 		"the seed of the first scenario; 0 means one that follows from RAPID_SEED")
 	dear = flag.Uint64("outputs", 10, "of how many scenarios one is also drawn as pictures, "+
 		"swept, recorded and shown by the page")
@@ -45,8 +47,8 @@ func firstSeed() uint64 {
 // fails is repeated by -first-scenario and -scenarios 1.
 func TestAudit(t *testing.T) {
 	n := *howMany
-	if testing.Short() {
-		n = min(n, 60)
+	if n == 0 {
+		n = testkit.Cases(300)
 	}
 	a := newAuditor()
 	from, began := firstSeed(), time.Now()
@@ -77,11 +79,8 @@ func TestAudit(t *testing.T) {
 // arithmetic, also where a policy takes sequences out of steps for which they have drafts, and
 // where users leave.
 func TestDraftsOfLeapsAreThoseOfSteps(t *testing.T) {
-	registry, ran, n := policies.Default(), 0, uint64(150)
-	if testing.Short() {
-		n = 40
-	}
-	for seed := range n {
+	registry, ran, n, from := policies.Default(), 0, uint64(testkit.Cases(150)), firstSeed()
+	for seed := from; seed < from+n; seed++ {
 		d := &drawer{seed, registry}
 		s := drawScenario(registry, seed)
 		s["model"], s["hardware"], s["engine"] = "gpt2", "l4", "vllm-v1-sync"
@@ -122,11 +121,8 @@ func TestDraftsOfLeapsAreThoseOfSteps(t *testing.T) {
 // All that holds of drawn scenarios holds where users leave after a patience that is drawn, also
 // from the first token on, and where sessions go on from what they had.
 func TestAuditOfUsersWhoLeave(t *testing.T) {
-	a, n, cut := newAuditor(), uint64(120), int64(0)
-	if testing.Short() {
-		n = 30
-	}
-	for seed := range n {
+	a, n, cut, from := newAuditor(), uint64(testkit.Cases(120)), int64(0), firstSeed()
+	for seed := from; seed < from+n; seed++ {
 		d := &drawer{seed, a.registry}
 		s := drawScenario(a.registry, seed)
 		load, ok := s["workload"].(object)

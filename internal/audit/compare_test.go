@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -23,10 +24,7 @@ import (
 // gives for that side and seed: of the requests that are left after the warm-up, and where nothing
 // is left out, of the result itself. Differences are those of the figures.
 func TestComparisonsAreOfScenarios(t *testing.T) {
-	registry, n, from := policies.Default(), 60, firstSeed()
-	if testing.Short() {
-		n = 10
-	}
+	registry, n, from := policies.Default(), testkit.Cases(60), firstSeed()
 	compared, whole := 0, 0
 	for seed := from; seed < from+uint64(n); seed++ {
 		var sides []object
@@ -54,7 +52,7 @@ func TestComparisonsAreOfScenarios(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d pairs were compared, %d without a warm-up", compared, n, whole)
-	if compared < n/2 || whole == 0 && !testing.Short() {
+	if compared < n/2 || whole == 0 && n >= 60 {
 		t.Errorf("only %d of %d pairs were compared, %d without a warm-up", compared, n, whole)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
@@ -27,10 +28,7 @@ import (
 // whose operators sum to the whole; and a prompt alone, whose prefill in a scenario is the step of
 // the roofline, and whose TTFT is what explain says.
 func TestCommandsAgree(t *testing.T) {
-	registry, n, from := policies.Default(), 150, firstSeed()
-	if testing.Short() {
-		n = 40
-	}
+	registry, n, from := policies.Default(), testkit.Cases(150), firstSeed()
 	kinds := map[string]int{}
 	for seed := from; seed < from+uint64(n); seed++ {
 		s := drawScenario(registry, seed)

@@ -17,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -26,10 +27,7 @@ import (
 // file of that fleet: the shares of requests that keep the SLO, with the spares down too, the limit
 // that binds, the energy, and the price, which is that of the catalogue for the accelerators.
 func TestPlansAreOfScenarios(t *testing.T) {
-	registry, n, from := policies.Default(), 5, firstSeed()
-	if testing.Short() {
-		n = 1
-	}
+	registry, n, from := policies.Default(), testkit.Cases(5), firstSeed()
 	kinds := map[string]int{}
 	for kind, plan := range rarePlans() {
 		if testing.Short() && kind != "scaled" {

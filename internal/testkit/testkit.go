@@ -62,15 +62,22 @@ func Dear(t testing.TB) {
 // Drawn reports whether RAPID_SEED draws a dear test, or part of one, of this name. With -short,
 // one seed in six does. Where LLMSIM_DEAR is a number n, as .ci/run sets it for a commit, one in n
 // does. Each night, and where neither is given, all are drawn.
-func Drawn(name string) bool {
-	n, err := strconv.ParseUint(os.Getenv("LLMSIM_DEAR"), 10, 64)
+func Drawn(name string) bool { return random(name).Uint64N(oneIn()) == 0 }
+
+// Cases returns how many of n cases that a test draws anew for each commit it draws: all each
+// night, and the share of them that dear tests have in other runs (see Drawn), at least one.
+func Cases(n int) int { return max(1, n/int(oneIn())) }
+
+// oneIn returns of how many dear tests one runs.
+func oneIn() uint64 {
+	n, err := strconv.ParseUint(os.Getenv("LLMSIM_DEAR"), 10, 16)
 	if err != nil || n < 1 {
 		n = 1
 	}
 	if testing.Short() {
 		n = max(n, 6)
 	}
-	return random(name).Uint64N(n) == 0
+	return n
 }
 
 // Rand returns random numbers of a test's own, which RAPID_SEED and the name of the test determine.

@@ -14,9 +14,7 @@ import (
 // a hidden server can be measured under, none leaves less uncertainty once it is measured, but for
 // the noise of slopes, and the prediction is then known about as well as was said.
 func TestNextNarrowsMost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: eight fits")
-	}
+	testkit.Dear(t)
 	server := Server{Load: func(sets ...string) (*scenarios.File, error) {
 		return scenarios.Parse("s.yaml", []byte(`
 model: llama-3.1-8b

@@ -92,9 +92,7 @@ func typical(list []fit.Error, quantity string, many bool) (e fit.Error, known b
 // What a twin has not seen, it predicts within the bounds. The page shows the errors before and
 // after; these may lag behind a new fit of the constants, and -update writes them.
 func TestMeasuredServers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: fits to eight sets of measurements")
-	}
+	testkit.Dear(t)
 	testkit.Shared(t, "measured")
 	table := "| server | fitted to | predicted | error before → after |\n|---|---|---|---|\n"
 	for _, m := range servers() {

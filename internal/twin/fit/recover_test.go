@@ -119,12 +119,10 @@ func recovered(t *testing.T, f scenarios.Factors, runs []observed.Run) (inside, 
 
 // Hidden factors lie in their intervals, from single requests and from sums a minute.
 func TestRecovery(t *testing.T) {
-	draws := uint64(20)
-	if testing.Short() {
-		draws = 2
-	}
+	testkit.Dear(t)
+	const draws = 20
 	var inside, all [2]int
-	for seed := range draws {
+	for seed := range uint64(draws) {
 		f, runs := hidden(t, 100+seed)
 		var minutes []observed.Run
 		for _, r := range runs {
