@@ -325,7 +325,7 @@ const book = (() => {
 
   // pictures draws what the stage shows, and the figure under it, once more on a stage apart, in the colours of paper.
   function pictures(apart) {
-    const l = look(), own = page().draw ?? now.chapter.draw, s = stageOf(l), shots = [];
+    const l = Object.assign(look(), now.chapter.plays ? {} : { still: true }), own = page().draw ?? now.chapter.draw, s = stageOf(l), shots = [];
     apart.className = "apart";
     place().append(apart);
     if (page().figure) { // two pictures stand beside each other
