@@ -5,8 +5,8 @@
 const people = [
   ["Maya", "Why is the sea salty?", "Rain wears down rocks on land, and rivers carry the dissolved salts to the sea. The water evaporates, the salts stay, and over millions of years the sea has become as salty as it is."],
   ["Sam", "How do bees find home?", "A bee remembers the way it flew, the light of the sun and the shape of the land, and adds up its turns. So it can fly home in a straight line after a winding search for flowers."],
-  ["Ines", "Why do leaves turn red?", "In autumn a tree takes the green out of its leaves, and colours that were there all along become visible."],
-  ["Tomo", "Why are there leap years?", "The earth needs a quarter of a day more than a year around the sun. One day more in every fourth year makes up for it."],
+  ["Ines", "Why do leaves turn yellow?", "In autumn a tree takes the green out of its leaves, and colours that were there all along become visible."],
+  ["Tomo", "Why are there leap years?", "The earth needs a quarter of a day more than 365 days around the sun. One day more in every fourth year makes up for it."],
   ["Lea", "Why does bread rise?", "Yeast eats sugar in the dough and gives off gas. The gluten holds the bubbles, and the loaf grows."],
   ["Omar", "Why is the sky blue?", "Air scatters blue light far more than red, so blue comes to our eyes from all sides of the sky."],
   ["Kim", "Why do boats float?", "A boat pushes water aside. Its weight is that of the water it moves, and so the water holds it."],

@@ -61,7 +61,7 @@
       { title: "Keep what was computed", set: { call: 6, told: 1000 }, lasts: 3, scene: only, draw: (canvas, look) => machine(canvas, { at: look.at, number: look.number, still: look.still, ...only(look) }),
         lead: "The keys and values of the {=history n} tokens before are as they were. A server that keeps them computes {told} only: {=found.ms ms} in place of {=ms ms}.",
         text: ["It is called a prefix cache, since it works from the beginning only: change the first word of a prompt, and beyond the first layer no key or value after it is right any more. So agents put what stays the same first, and what changes last.",
-          "{if call = 1: In the first call there is nothing to keep yet.; else: It takes room. Until the next call, {=history * memory.kv_token B kv} of this conversation lie in memory, and nobody computes with them.}"],
+          "{if call = 1: Before the first call there is nothing to find.; else: It takes room. Before this call, {=history * memory.kv_token B kv} of this conversation lay in memory, and nobody computed with them.}"],
         board: [["{over: {=ms ms} | {=found.ms ms}} = {=saved x big}", "computed anew, over found"]] },
       { title: "A beginning that all share", draw: sharing,
         lead: "Instructions and descriptions of tools are the same for all. Say 2,000 tokens: with a cache, first tokens come after {=shared.mean_ttft_ms ms}, without after {=unshared.mean_ttft_ms ms}.",

@@ -19,7 +19,7 @@ chapter({
   steps: [
     { title: "Fewer bits, fewer bytes", set: { bits: "fp8", model: "qwen3-32b", readers: 1 },
       lead: "Stored in {bits}, the weights of {model} take {=memory.weights B weights}{if bits != 'bf16': , in place of {=at(bits, 'bf16', memory.weights) B}; else: : this is how they are published}.",
-      text: ["A token reads {=read B weights} of them. {if bits = 'bf16': Take fewer bits, and look at the column.; elif bits = 'fp8': That is somewhat more than half of what 16 bits take: the tables of embeddings stay in 16 bits.; else: That is more than a quarter of what 16 bits take: the tables of embeddings stay in 16 bits, and each group of numbers has a scale beside it.}",
+      text: ["A token reads {=read B weights} of them. {if bits = 'bf16': Take fewer bits, and look at the column.; elif bits = 'fp8': That is somewhat more than half of what 16 bits take: the matrix that gives the chances of the next token stays in 16 bits.; else: That is more than a quarter of what 16 bits take: the matrix that gives the chances of the next token stays in 16 bits, and each group of numbers has a scale beside it.}",
         "What it costs the answers is no question of time, and this page does not know it: that is measured on tasks."],
       board: [["{over: {=read B weights} | {=bandwidth B/s arithmetic}} = {=read / bandwidth * 1000 ms big}", "to read them, at least"]] },
     { title: "How much faster?", set: { bits: "int4", model: "qwen3-32b", readers: 1 }, figured: "The time of a step by its parts, with 16, 8 and 4 bits",

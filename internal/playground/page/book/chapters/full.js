@@ -51,7 +51,7 @@
       { title: "{if waits > 5 or lost > 0: When it is simply too little; else: When it is enough}", set: { way: "recompute", room: 7000, rate: 10 },
         lead: "For {rate} and room for {room}, {=waits x} wait on average. First tokens come after {=first ms}.",
         text: ["{if waits > 5 and way = 'few': The queue grows because there are 8 places only: {=used %} of the memory is in use.; elif waits > 5: Whoever gives way, the queue stays: {=rows x} decode at once on average, and more are not let into this memory.; elif lost > 0: Preemptions tell that memory is short before the queue does.; else: Here memory is no limit.}",
-          "What makes room is more memory, fewer heads (chapter 7), keys and values in 8 bits (chapter 11), or shorter texts."],
+          "What makes room is more memory, fewer heads (chapter 7), keys and values in 8 bits, weights in fewer (chapter 11), or shorter texts."],
         board: [["{=rows x big}", "decode at once on average"]] },
     ],
     ask: {

@@ -110,7 +110,7 @@
       { title: "Query, key, value", set: { model: "llama-3.1-8b", word: "it" }, draw: heeds,
         lead: "A layer makes three rows of each token's row: a query, which says what it looks for; a key, which says what it offers; and a value, which it passes on.",
         text: ["In the picture {word} asks. Its query meets the key of each word up to itself, and their product is a score. Queries, keys and values have two numbers there, made up for the picture; in {model}, keys have {=numbers n kv} in each layer, over all of its heads, and values as many.",
-          "Words that come later are not asked: when the token was written, they were not there."],
+          "Words that come later are not asked: a model learns to write without them, and reads a prompt alike."],
         board: [["{=numbers n} + {=numbers n} = {=2 * numbers n big} numbers", "a key and a value, for a token in a layer"]] },
       { title: "Attention is a weighted mean", set: { model: "llama-3.1-8b", word: "it", past: 1024 }, draw: heeds,
         lead: "The scores become shares that sum to one, and {word} receives the mean of the values, weighted by its shares: the last row.",

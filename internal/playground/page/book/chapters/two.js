@@ -46,7 +46,7 @@ chapter({
         "Drag {model} and {readers}: the larger the part that is cut, the longer cutting pays."] },
     { title: "Or as many copies", set: { gpus: 4, readers: 64, model: "llama-3.1-8b" },
       lead: "With {gpus} as one server, {=together n} tokens a second come to {readers}. {if gpus = 1: That is one copy.; elif readers < gpus: Copies of the model, one on each, would leave all but {=readers n} of them idle.; else: As {=gpus n} copies of the model, {=copies n}.}",
-      text: ["{if gpus = 1: Take more GPUs.; elif readers < gpus: A reader cannot be divided: for one person who waits, only cutting helps.; elif copies > together: Copies give more in all, since nobody waits for a link. But each token takes {=copy.ms ms} in place of {=ms ms}.; else: One server gives more, and each token takes {=ms ms} in place of {=copy.ms ms}: a copy would read all of the weights for {=readers / gpus n} of the readers.}",
+      text: ["{if gpus = 1: Take more GPUs.; elif readers < gpus: A reader cannot be divided: for one person who waits, only cutting helps.; elif copies > together: Copies give more in all, since nobody waits for a link, and what cannot be cut is not repeated on each GPU. But each token takes {=copy.ms ms} in place of {=ms ms}.; else: One server gives more, and each token takes {=ms ms} in place of {=copy.ms ms}: a copy would read all of the weights for {=readers / gpus n} of the readers.}",
         "{if copy.fits: A copy needs all of {model} in the memory of one GPU.; else: But on one GPU, {model} leaves no room for the keys and values of its readers, so copies cannot be had.}"],
       board: [["{over: {=readers n} | {=ms ms}} = {=together n big}", "tokens a second, as one server"]] },
     { title: "Room", set: { gpus: 2, model: "qwen3-32b", readers: 16 },
@@ -62,7 +62,7 @@ chapter({
       { say: "Two GPUs", set: { gpus: 2 }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast, not twice. It tempts, since each reads half. But {=uncut ms} of kernels and of other work stay as they are, and the link takes {=link ms}." },
       { say: "Four GPUs", set: { gpus: 4 }, right: true, reply: "Right: {=ms ms} is {=before(ms) / ms ×} as fast, with the fewest GPUs that are more than twice as fast. Each works at {=before(ms) / ms / gpus %} of what it does alone." },
       { say: "Eight GPUs", set: { gpus: 8 }, reply: "{=ms ms} is {=before(ms) / ms ×} as fast, more than was asked for. Each GPU does {=before(ms) / ms / gpus %} of what it does alone: half of them would have done." },
-      { say: "One, with a pipe of 6.7 TB/s", set: { pipe: 6.7 }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast. A pipe twice as wide halves reading only, as two GPUs do; it spares the link, and the {=uncut ms} that nothing divides remain." },
+      { say: "One, with a pipe of 6.7 TB/s", set: { pipe: 6.7 }, reply: "{=ms ms}: {=before(ms) / ms ×} as fast. A pipe twice as wide halves reading only, where two GPUs halve arithmetic too; it spares the link, and the {=uncut ms} that nothing divides remain." },
     ],
   },
   check: {
