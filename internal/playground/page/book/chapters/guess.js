@@ -121,7 +121,7 @@
           "The weights of the large model are read once for the whole step, however many guesses it checks. Those of the small model are read once for each guess. The picture is of one of the four GPUs, which each hold a quarter of the large model."],
         board: [["{over: {=ms ms} | {=given x}} = {=each ms big}", "a token; without guesses {=plain.ms ms}"]] },
       { title: "{if gain > 1: Guesses that hold pay; else: When guesses are poor}", set: { ahead: 8, chance: 0.3, readers: 1 },
-        lead: "With a chance of {chance}, {ahead} give {=given x} tokens a step. The step costs about the same as with good ones: {=ms ms}.",
+        lead: "With a chance of {chance} and {ahead}, a step gives {=given x} tokens. It costs about the same as with good ones: {=ms ms}.",
         text: ["A token takes {=each ms}; without guesses it takes {=plain.ms ms}. {if each < plain.ms: Guessing still pays here.; else: Guessing does not pay here.}",
           "{if falls(each, ahead): A further guess would still make a token cheaper; else: A further guess makes a token no cheaper}: it counts only if all before it hold."],
         board: [["{=given x} / {=dearer x} = {=gain x big}", "tokens gained over time paid"]] },

@@ -51,7 +51,7 @@ chapter({
       board: [["{over: {=readers n} | {=ms ms}} = {=together n big}", "tokens a second, as one server"]] },
     { title: "Room", set: { gpus: 2, model: "qwen3-32b", readers: 16 },
       lead: "Beside {model}, one GPU has room for {=at(gpus, 1, room) n} tokens of context, {gpus} for {=room n}.",
-      text: ["{if gpus > 1 and room > 1.1 * gpus * at(gpus, 1, room): That is {=room / at(gpus, 1, room) ×} as many with {=gpus n} times the memory: the weights are stored once, not once on each. For large models this is why GPUs are put together at all.; elif gpus > 1: The weights are small here, so room grows hardly more than memory does.; else: Take more GPUs, and compare.}"],
+      text: ["{if gpus > 1 and room > 1.1 * gpus * at(gpus, 1, room): That is {=room / at(gpus, 1, room) ×} as many with {=gpus n} times the memory: the weights are stored once, not once on each. For large models this alone is a reason to put GPUs together.; elif gpus > 1: The weights are small here, so room grows about as memory does.; else: Take more GPUs, and compare.}"],
       board: [["{=memory.capacity B} − {=memory.weights B weights} − {=memory.reserved B} = {=memory.kv_capacity + memory.unused B big}", "for keys and values on each"]] },
   ],
   ask: {
