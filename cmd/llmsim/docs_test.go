@@ -85,14 +85,6 @@ func notRun() map[string]string {
 	}
 }
 
-// dearCommands returns the commands that take more than five CPU-seconds.
-func dearCommands() []string {
-	return []string{
-		"llmsim tune my.yaml --options 30",
-		"llmsim plan llama2-70b-chat --emit deploy",
-	}
-}
-
 // runElsewhere returns dear commands of which another test runs all that they do.
 func runElsewhere() []string {
 	return []string{
@@ -137,7 +129,7 @@ func runLine(t *testing.T, dir, line string) {
 	if strings.Contains(line, "nats://") {
 		t.Skip("needs a server")
 	}
-	if slices.Contains(dearCommands(), line) {
+	if line == "llmsim tune my.yaml --options 30" {
 		testkit.Dear(t)
 	}
 	if word := placeholder.FindString(line); word != "" {
