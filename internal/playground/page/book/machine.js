@@ -218,8 +218,9 @@ const machine = (() => {
       for (const s of [-1, 1]) pen.path([[x - 4, at + 2 * s], [x, at + 5 * s], [x + 4, at + 2 * s]], on ? of.paper : of.ink, 1.6);
       pen.note(x - 14, at - 8, 28, 16, { grip: name });
     };
-    grip("weights", column.x + column.w, Math.min((readTop + bottom) / 2, bottom - 9));
-    grip("kv", column.x + column.w, Math.max(y + 9, kvTop - 2));
+    const weights = Math.min((readTop + bottom) / 2, bottom - 9);
+    grip("weights", column.x + column.w, weights);
+    grip("kv", column.x + column.w, Math.max(y + 9, Math.min(kvTop - 2, weights - 17)));
     grip("pipe", pipe.x + pipe.w / 2, pipe.y);
   }
 

@@ -42,13 +42,15 @@
       const alone = shown.filter((p) => !fleets.some((f) => f.gpu !== gpu && f.points.some((o) => Math.abs(o.share - p.share) < 0.02)));
       if (shown.length && gpu !== look.h.gpu) names.push([gpus[gpu], alone.at(-1) ?? shown.at(-1), colour]);
     }
-    for (const [name, p, colour] of names) { // each beside its point, where it meets little of lines and of other names
+    const taken = []; // by names
+    for (const [name, p, colour] of names) { // each beside its point, off other names, where it meets little of lines
       const wide = pen.wide(name, 1, true), meets = ([left, base]) => marks.filter(([a, b]) => a > left - 4 && a < left + wide + 4 && b > base - em && b < base + 0.35 * em).length;
-      const places = [1, 1.8, 2.8].flatMap((far) => [1.3 * far, 0.35, -0.8 * far].flatMap((down) => [0.8 * far * em, -wide - 0.8 * far * em, -wide / 2].map((aside) => [x(p.hour) + aside, y(p.share) + down * em, far])))
+      const lies = ([left, base]) => taken.some((o) => left < o.right && left + wide > o.left && Math.abs(base - o.base) < 1.3 * em);
+      const places = [1, 1.8, 2.8, 4.2].flatMap((far) => [1.3 * far, 0.35, -0.8 * far].flatMap((down) => [0.8 * far * em, -wide - 0.8 * far * em, -wide / 2].map((aside) => [x(p.hour) + aside, y(p.share) + down * em, far])))
         .filter(([left, base]) => left > 2 && left + wide < pen.width && base > 2.2 * em && base < box.y + box.h - 0.3 * em);
-      const dear = (place) => 3 * meets(place) + 8 * place[2], [left, base] = places.reduce((best, place) => dear(place) < dear(best) ? place : best);
+      const dear = (place) => 3 * meets(place) + 8 * place[2] + (lies(place) ? 1e6 : 0), [left, base] = places.reduce((best, place) => dear(place) < dear(best) ? place : best);
       pen.text(name, left, base, { colour, bold: true, size: 1, halo: true });
-      for (let k = 0; k <= wide; k += 4) marks.push([left + k, base - 0.4 * em], [left + k, base], [left + k, base - 0.8 * em]);
+      taken.push({ left, right: left + wide, base });
     }
     return { fleets };
   }

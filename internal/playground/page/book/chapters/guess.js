@@ -150,7 +150,7 @@
       near: [["chance + chance * chance", "The token that the large model itself adds comes as well."], ["1 + 2 * chance", "The second guess counts only if the first holds, too."], ["3", "That is when all hold."]],
     },
     measured: {
-      text: "vLLM's authors served a 70B model with guesses. Those of a small model made it up to 1.5 times as fast at one request a second; under load, guessing made it 1.4 to 1.8 times as slow. The scenario papers/speculation-70b, simulated, gives 1.39 times as fast at one request a second, and 1.58 times the time for each token at 32.",
+      text: "vLLM's authors served a 70B model with guesses. Those of a small model made it up to 1.5 times as fast at one request a second; under load, guessing made it 1.4 to 1.8 times as slow. The scenario papers/speculation-70b, simulated, gives 1.44 times as fast at one request a second, and 1.75 times the time for each token at 32.",
       source: "vLLM's authors (October 2024), as in docs/speculation.md", url: "https://blog.vllm.ai/2024/10/17/spec-decode.html",
     },
     paper: { title: "Leviathan and others, Fast Inference from Transformers via Speculative Decoding (2023)", url: "https://arxiv.org/abs/2211.17192" },

@@ -37,7 +37,9 @@
       }
       pen.text(list[k].score.toFixed(2), x(k), row(3), { colour: of.ink, size, align: "center" });
       pen.text(`${Math.round(100 * list[k].share)} %`, x(k), row(5), { colour: of.arithmetic, bold: true, size: size * 1.15, align: "center" });
-      if (k === i) pen.text(`query ${query.map((v) => v.toFixed(1)).join(" ")}`, Math.min(x(k), pen.width - 5 * em), em, { colour: of.weights, bold: true, size: 1, align: "center" });
+      if (k !== i) return;
+      const name = `query ${query.map((v) => v.toFixed(1)).join(" ")}`, half = pen.wide(name, 1, true) / 2;
+      pen.text(name, Math.max(half, Math.min(x(k), pen.width - half)), em, { colour: of.weights, bold: true, size: 1, align: "center" });
     });
     const mean = [0, 1].map((n) => list.reduce((sum, { share }, k) => sum + share * toy[k].value[n], 0));
     pen.text(mean.map((v) => v.toFixed(1)).join(" "), x(i), row(9), { colour: of.ink, bold: true, size: size * 1.15, align: "center" });
