@@ -61,17 +61,9 @@ func batchingPolicies() []Policy[sim.Scheduler] {
 		},
 		{
 			Name:     "sglang",
-			Doc:      `prompts before decodes, the longest cached prefix first, admitted by a falling ratio of new tokens`,
+			Doc:      `prompts before decodes, by arrival or longest cached prefix, admitted by a falling ratio of new tokens`,
 			Source:   `Zheng et al., SGLang, NeurIPS 2024, section 3; sglang/srt/managers/schedule_policy.py, v0.4`,
 			Settings: sglang{}, Refuses: recomputed,
-			Advice: func(memory string) string {
-				switch memory {
-				case "paged", "sliding-window", "contiguous":
-					return "sglang starts the longest cached prefix first, and the memory policy " +
-						memory + " caches none: the order is that of arrival; use radix"
-				}
-				return ""
-			},
 		},
 		{
 			Name:     "lightllm",
@@ -268,12 +260,15 @@ type sglang struct {
 	Chunk         int     `json:"chunk" default:"8192" engine:"chunked_prefill_size" role:"prompt-tokens" tune:"256.." jsonschema:"prompt tokens in a step"`
 	NewTokenRatio float64 `json:"new-token-ratio" default:"0.7" jsonschema:"share of the output still to come that is taken as used at first"`
 	maxOutput
-	ReceiveInterval int `json:"receive-interval" default:"1" engine:"scheduler_recv_interval" jsonschema:"decode steps between two looks at what arrived"`
+	Order           string `json:"order" default:"arrival" enum:"arrival,longest-prefix" engine:"schedule_policy" jsonschema:"which waiting request starts first"`
+	ReceiveInterval int    `json:"receive-interval" default:"1" engine:"scheduler_recv_interval" jsonschema:"decode steps between two looks at what arrived"`
 }
 
 func (s sglang) New(Deployment) (sim.Scheduler, error) {
-	return batching.NewSGLang(s.MaxSequences, s.Chunk, s.NewTokenRatio, s.MaxOutput,
-		s.ReceiveInterval)
+	orders := map[string]batching.SGLangOrder{"arrival": batching.SGLangByArrival,
+		"longest-prefix": batching.SGLangByPrefix}
+	return batching.NewSGLang(orders[s.Order], s.MaxSequences, s.Chunk, s.NewTokenRatio,
+		s.MaxOutput, s.ReceiveInterval)
 }
 
 type lightLLM struct {

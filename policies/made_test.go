@@ -85,8 +85,8 @@ func TestPoliciesAreMadeOfTheirParameters(t *testing.T) {
 			"capacity=max-utilization chunked-context=true"),
 			ok(batching.NewTRTLLMMaxUtilization(256, 8192, true, batching.BatchWait{}))},
 		{"sglang", built(t, &r.Batching, d, "sglang", "max-sequences=9 chunk=99 "+
-			"new-token-ratio=0.5 max-output=5 receive-interval=3"),
-			ok(batching.NewSGLang(9, 99, 0.5, 5, 3))},
+			"order=longest-prefix new-token-ratio=0.5 max-output=5 receive-interval=3"),
+			ok(batching.NewSGLang(batching.SGLangByPrefix, 9, 99, 0.5, 5, 3))},
 		{"lightllm", built(t, &r.Batching, d, "lightllm", "max-sequences=9 token-budget=99 "+
 			"wait-steps=3 max-output=5"), ok(batching.NewLightLLM(9, 99, 3, 5))},
 		{"static", built(t, &r.Batching, d, "static", "batch-size=9 prompts=packed alone=true"),

@@ -65,10 +65,10 @@ func (v variant) name() string {
 	name := v.policy
 	for _, key := range []string{"batch-size", "prompts", "alone", "max-delay", "max-batch",
 		"max-sequences", "token-budget", "chunk-limit", "chunk", "watermark", "mode", "capacity",
-		"chunked-context", "max-output", "wait-steps", "wait-tokens", "receive-interval",
-		"prefill-interval",
-		"new-token-ratio", "prediction-error", "levels", "quantum", "prefill-rate", "starvation",
-		"key", "displace", "preemption", "input-weight", "output-weight"} {
+		"chunked-context", "order", "max-output", "wait-steps", "wait-tokens", "receive-interval",
+		"prefill-interval", "new-token-ratio", "prediction-error", "levels", "quantum",
+		"prefill-rate", "starvation", "key", "displace", "preemption", "input-weight",
+		"output-weight"} {
 		if value, ok := v.params[key]; ok {
 			name += fmt.Sprintf(" %s=%s", key, value)
 		}
@@ -118,9 +118,12 @@ func variants() []variant {
 		{"trtllm", "paged", with("token-budget", "100", "wait-steps", "5", "wait-tokens", "0.7")},
 		{"sglang", "radix", map[string]string{"max-sequences": "4", "chunk": "30"}},
 		{"sglang", "radix", map[string]string{"max-sequences": "4", "chunk": "30",
-			"receive-interval": "4", "max-output": "60", "new-token-ratio": "0.5"}},
+			"order": "longest-prefix"}},
+		{"sglang", "radix", map[string]string{"max-sequences": "4", "chunk": "30",
+			"receive-interval": "4", "max-output": "60", "new-token-ratio": "0.5",
+			"order": "longest-prefix"}},
 		{"sglang", "radix", map[string]string{"max-sequences": "5", "chunk": "40",
-			"receive-interval": "2", "new-token-ratio": "0.1"}},
+			"receive-interval": "2", "new-token-ratio": "0.1", "order": "longest-prefix"}},
 		{"lightllm", "paged", with("token-budget", "100")},
 		{"lightllm", "paged", with("token-budget", "100", "wait-steps", "3", "max-output", "80")},
 		{"sjf", "paged", with()},

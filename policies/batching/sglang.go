@@ -18,14 +18,14 @@ const (
 )
 
 // SGLang is the scheduler of SGLang. A step either computes prompts or decodes, and prompts come
-// first. Of the waiting sequences, the one with the longest cached prefix starts (Zheng et al.,
-// NeurIPS 2024, section 3). It starts only if memory is likely to last. For this, a share of the
-// output that others may still generate counts as used. This share, the new-token ratio, falls with
-// every step. When memory runs out, the ratio rises, and the sequences with the least output are
-// retracted and computed again.
+// first. The sequence that is first in order starts, but only if memory is likely to last. For
+// this, a share of the output that others may still generate counts as used. This share, the
+// new-token ratio, falls with every step. When memory runs out, the ratio rises, and the sequences
+// with the least output are retracted and computed again.
 type SGLang struct {
 	Continuous
 	waiting   longestPrefix
+	order     SGLangOrder
 	initial   float64      // the new-token ratio at first, in (0, 1]
 	maxOutput int          // tokens of an answer for which room is asked, see NewSGLang
 	lanes     []sglangLane // by number of the lane
@@ -37,6 +37,17 @@ type SGLang struct {
 	interval int64
 	unseen   sim.Queue
 }
+
+// SGLangOrder is the order in which SGLang starts waiting sequences (schedule_policy).
+type SGLangOrder uint8
+
+const (
+	// SGLangByArrival starts the sequence that arrived first (fcfs).
+	SGLangByArrival SGLangOrder = iota
+	// SGLangByPrefix starts the longest cached prefix first (lpm; Zheng et al., NeurIPS 2024,
+	// section 3).
+	SGLangByPrefix
+)
 
 // sglangLane is the scheduler's state of one batch.
 type sglangLane struct {
@@ -55,13 +66,15 @@ type sglangLane struct {
 	output, prompts, long int
 }
 
-// NewSGLang returns the scheduler for at most maxSequences at once (max_running_requests) and chunk
-// prompt tokens a step (chunked_prefill_size). ratio is the initial new-token ratio in (0, 1], 0.7
+// NewSGLang returns the scheduler that starts sequences in the given order, for at most
+// maxSequences at once (max_running_requests) and chunk prompt tokens a step
+// (chunked_prefill_size). ratio is the initial new-token ratio in (0, 1], 0.7
 // by default. maxOutput is the number of output tokens that every request asks room for
 // (max_new_tokens); 0 means that it asks for just what it will generate. While sequences decode,
 // the scheduler looks for new requests once in interval steps (scheduler_recv_interval), and after
 // each step with prompts.
-func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput, interval int) (*SGLang, error) {
+func NewSGLang(order SGLangOrder, maxSequences, chunk int, ratio float64,
+	maxOutput, interval int) (*SGLang, error) {
 	switch {
 	case maxSequences < 1:
 		return nil, fmt.Errorf("max-sequences is %d, want at least 1", maxSequences)
@@ -74,7 +87,7 @@ func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput, interval int) 
 	case interval < 1:
 		return nil, fmt.Errorf("receive-interval is %d, want at least 1", interval)
 	}
-	g := &SGLang{initial: ratio, maxOutput: maxOutput, interval: int64(interval)}
+	g := &SGLang{order: order, initial: ratio, maxOutput: maxOutput, interval: int64(interval)}
 	g.Continuous = Continuous{
 		limits:  Limits{MaxSequences: maxSequences, TokenBudget: chunk, ChunkLimit: chunk},
 		waiting: &g.waiting}
@@ -148,7 +161,9 @@ func (g *SGLang) Withdraw(s *sim.Sequence) {
 // the rest of the budget.
 func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 	m := b.Memory()
-	g.waiting.memory = m
+	if g.order == SGLangByPrefix {
+		g.waiting.memory = m
+	}
 	taken := -1.0 // by the output to come, in tokens
 	for budget > 0 && !g.full && g.waiting.len() > 0 && b.Running() < g.limits.MaxSequences {
 		s := g.waiting.first()
@@ -262,7 +277,7 @@ func (g *SGLang) count(b *sim.Batch, s *sim.Sequence, sign int) {
 }
 
 // longestPrefix orders sequences by cached prefix, the longest first. Of equals, the sequence that
-// arrived first comes first. If many wait, it is the order of arrival.
+// arrived first comes first. If many wait, or memory is nil, it is the order of arrival.
 type longestPrefix struct {
 	fifo
 	memory sim.Memory
@@ -270,7 +285,7 @@ type longestPrefix struct {
 
 func (l *longestPrefix) first() *sim.Sequence {
 	best := l.queue.Front()
-	if l.queue.Len() == 1 || l.queue.Len() > sglangLongestQueue {
+	if l.memory == nil || l.queue.Len() == 1 || l.queue.Len() > sglangLongestQueue {
 		return best
 	}
 	longest := l.memory.Match(best)

@@ -75,7 +75,8 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 	case "sglang":
 		settings = append(settings, "engine.preset=sglang", "batching.chunk="+n("chunk", 512, 9000))
 		one("batching=sglang", "memory=paged", "memory=radix", "batching.receive-interval=4",
-			"batching.new-token-ratio=0.5", "memory.block-size=64", "memory=hicache",
+			"batching.new-token-ratio=0.5", "batching.order=longest-prefix",
+			"memory.block-size=64", "memory=hicache",
 			"memory={policy: hicache, cpu: 512GB, write: back}")
 	case "trtllm":
 		settings = append(settings, "engine.preset=trtllm",

@@ -100,6 +100,9 @@ func kindOf(name string) kind {
 		return kind{precision, oneOf("bf16", "bfloat16", "fp16", "float16", "fp32", "float32")}
 	case "order":
 		return kind{words("fcfs", "", "priority", "priority"), oneOf("priority", "priority")}
+	case "prefix-order":
+		return kind{words("fcfs", "arrival", "lpm", "longest-prefix"),
+			oneOf("arrival", "fcfs", "longest-prefix", "lpm")}
 	case "redundant-experts":
 		return kind{redundantExperts, func(n string) (string, bool) {
 			return `{"num_redundant_experts":` + n + "}", true
