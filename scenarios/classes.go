@@ -49,7 +49,11 @@ func (d *demand) classSLO(field string, own SLO) SLO {
 		d.problem(field+".itl",
 			"gaps between tokens are not kept by class; limit them in the slo of the scenario")
 	}
-	return own.Complete()
+	own = own.Complete()
+	if d.workload.Whole {
+		own.TPOT = Limits{} // which the default one has
+	}
+	return own
 }
 
 // classes returns the kinds of requests. There is one kind if the scenario does not name classes.

@@ -67,3 +67,20 @@ func TestWholeAnswersHaveNoTokens(t *testing.T) {
 		}
 	}
 }
+
+// The default limits of a class whose answers come as a whole have none of TPOT: the scenario with
+// its defaults written out reads back.
+func TestDefaultsOfAClassOfWholeAnswersReadBack(t *testing.T) {
+	f, err := Parse("whole.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\nworkload:\n"+
+		"  requests: 5\n  whole-answers: true\n  classes: [{name: a, slo: {percentile: 53}}]\n"))
+	testkit.OK(t, err)
+	s, err := f.Build(policies.Default())
+	testkit.OK(t, err)
+	text, err := s.Explain()
+	testkit.OK(t, err)
+	again, err := Parse("explained.yaml", text)
+	testkit.OK(t, err)
+	if _, err := again.Build(policies.Default()); err != nil {
+		t.Error(err)
+	}
+}
