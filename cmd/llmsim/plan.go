@@ -27,7 +27,7 @@ type planFlags struct {
 	detail bool     `flag:"details" usage:"print the whole page: what limits each kind of replica, every fleet, and how the answer was found"`
 	out    string   `flag:"out" usage:"folder for report.html with pictures, plan.json, options.csv, scenario.yaml (the answer), measure.yaml (what is worth measuring), a picture of a front, and the journal from which a stopped plan goes on"`
 	emit   string   `flag:"emit" usage:"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes"`
-	trust  string   `flag:"trust" choice:"any,relative,measured" usage:"the least evidence on which an option may win: any, relative or measured"`
+	trust  string   `flag:"trust" choice:"any,distant,relative,measured" usage:"the least evidence on which an option may win: any, distant, relative or measured"`
 	effort string   `flag:"effort" choice:"normal,first" usage:"how far to look: first finds the cheapest fleet at the settings of the menu and how sure it is; normal also tries other settings, fleets and inputs"`
 	noTune bool     `flag:"no-tune" usage:"leave settings that are not on the menu to the engine's defaults"`
 	prices string   `flag:"prices" usage:"file with prices of your own, in YAML or CSV, in place of the catalogue's"`

@@ -196,7 +196,7 @@ func TestLimitsOfRanks(t *testing.T) {
 	for preset, want := range map[string]map[string]string{
 		"vllm-v1": {"max-sequences": "16384", "token-budget": "131072"},
 		"trtllm":  {"max-sequences": "32768", "token-budget": "131072"},
-		"sglang":  {"max-sequences": "32768", "chunk": "8192"},
+		"sglang":  {"max-sequences": "32768", "chunk": "8192", "order": "arrival"},
 	} {
 		engine, err := steptime.FindEngine(preset)
 		testkit.OK(t, err)

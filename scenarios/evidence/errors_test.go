@@ -113,7 +113,8 @@ func TestErrorsAreReadBack(t *testing.T) {
 }
 
 // No chance is above the share of such forecasts that came true, nor above what is computed, and it
-// grows with that. Of servers that were not measured none is called sure.
+// grows with that. No server that was not measured is called sure, and none is surer than another
+// on better evidence.
 func TestChancesAreBorneOut(t *testing.T) {
 	for k, g := range slices.Repeat(Grades(), 2) {
 		last, high := 0.0, k < len(Grades())
@@ -134,6 +135,19 @@ func TestChancesAreBorneOut(t *testing.T) {
 	}
 	if known, record := Here.Supported(0.99, true); known != 0.99 || record.Cases != 0 {
 		t.Errorf("of a deployment's own measurements: %g by %d cases", known, record.Cases)
+	}
+	for _, high := range []bool{false, true} {
+		for i := range 101 {
+			last := 1.0
+			for _, g := range Grades() {
+				known, _ := g.Supported(float64(i)/100, high)
+				if known > last {
+					t.Errorf("%s: %g of %d %% is known, and %g of a better grade", g, known, i,
+						last)
+				}
+				last = known
+			}
+		}
 	}
 	// What is said above 98 % came true in 93 of 100 cases and more.
 	for _, f := range forecasts() {

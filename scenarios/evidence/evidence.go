@@ -19,8 +19,13 @@ type Grade string
 const (
 	// Measured: such a server was served and measured.
 	Measured Grade = "measured"
-	// Relative: a server with few differences was measured.
+	// Relative: a server with few differences was measured, the model on some server, and the
+	// accelerator under the engine, where some prediction was off by less than half.
 	Relative Grade = "relative"
+	// Distant: a server with few differences was measured, and not the model, or not the
+	// accelerator under the engine, or no release of a time near; or not with prefill and decode
+	// apart.
+	Distant Grade = "distant"
 	// Kernels: no server like it was measured; the kernels of its engine on its accelerator were.
 	Kernels Grade = "kernels only"
 	// Formula: nothing of the kind was measured.
@@ -28,7 +33,7 @@ const (
 )
 
 // Grades returns all grades, the best first.
-func Grades() []Grade { return []Grade{Measured, Relative, Kernels, Formula} }
+func Grades() []Grade { return []Grade{Measured, Relative, Distant, Kernels, Formula} }
 
 // Evidence says what is known about the errors of predictions for a server.
 type Evidence struct {
@@ -133,7 +138,7 @@ func (e Evidence) Under(load Load) Evidence {
 
 // At returns the evidence for a version of the engine. known reports whether any server was
 // measured under it. If no server was measured under a release within a few months of it, servers
-// under other versions are relatives, and ranges are as wide as such predictions need.
+// under other versions are distant, and ranges are as wide as such predictions need.
 func (e Evidence) At(version string, known bool) Evidence {
 	e.Version = version
 	if e.Grade == Here {
@@ -145,10 +150,13 @@ func (e Evidence) At(version string, known bool) Evidence {
 	if dated {
 		far = outside(e.Server.Engine, version)
 	}
-	if far && e.Grade == Measured && len(versions) > 0 {
-		e.Grade, e.Nearest = Relative, &e.Errors[0].Key
+	switch {
+	case far && e.Grade == Measured && len(versions) > 0:
+		e.Grade, e.Nearest = Distant, &e.Errors[0].Key
 		e.Differs = []string{"version " + span(versions)}
 		e.Unlike = !dated
+	case far && e.Grade == Relative && (dated || len(versions) > 0):
+		e.Grade = Distant
 	}
 	return e.judged()
 }
@@ -171,12 +179,36 @@ func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 			e.Grade, e.Nearest, e.Differs = Relative, &other, differs
 		}
 	}
-	if e.Nearest != nil {
+	switch {
+	case e.Nearest != nil:
 		e.Errors = errorsOf(*e.Nearest)
-	}
-	if e.Grade != Relative && kernelsMeasured(key) {
+		if !partsMeasured(key, leftOut) {
+			e.Grade = Distant
+		}
+	case kernelsMeasured(key):
 		e.Grade = Kernels
 	}
+}
+
+// partsMeasured reports whether the model of a server was measured on some server that is not left
+// out, and its accelerator under its engine, as is so of most servers that are left out of the fit
+// by engine, accelerator and model. A server that was predicted wrong by half or more says nothing
+// of others with its accelerator: on Gaudi 3, a token takes three times as long as predicted.
+func partsMeasured(key deployment.Key, leftOut func(deployment.Key) bool) bool {
+	model, accelerator := false, false
+	for _, other := range servers() {
+		if !leftOut(other) {
+			model = model || other.Model == key.Model
+			accelerator = accelerator || other.Engine == key.Engine &&
+				other.Accelerator == key.Accelerator && understood(other)
+		}
+	}
+	return model && accelerator
+}
+
+// understood reports whether the median errors of a measured server are below a half.
+func understood(key deployment.Key) bool {
+	return !slices.ContainsFunc(errorsOf(key), func(e Error) bool { return e.Median >= 0.5 })
 }
 
 // Strangeness counts in how much the layers differ that the nearest measured server runs: one for
@@ -236,7 +268,7 @@ func (e *Evidence) Sentence() string {
 		words = e.Own.sentence()
 	case Measured:
 		words = held(e.Errors, e.Version)
-	case Relative:
+	case Relative, Distant:
 		words = fmt.Sprintf(
 			"No such server was measured. The nearest that was has other features: %s. %s",
 			strings.Join(e.Differs, ", "), held(e.Errors, e.Version))
@@ -293,13 +325,13 @@ func inWords(share float64) string {
 }
 
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
-// evidence for a server that does both. A measurement of the latter counts as one of a relative.
+// evidence for a server that does both. A measurement of the latter counts as a distant one.
 func (e Evidence) Apart() Evidence {
 	e.InPool = true
-	if e.Grade == Measured || e.Grade == Here {
-		e.Grade = Relative
+	if slices.Contains([]Grade{Here, Measured, Relative}, e.Grade) {
+		e.Grade = Distant
 	}
-	if e.Grade == Relative {
+	if e.Grade == Distant {
 		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
 		e.Unlike = true
 		return e.judged()

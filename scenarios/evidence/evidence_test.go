@@ -24,7 +24,7 @@ func TestGrades(t *testing.T) {
 	}
 	other := key
 	other.Model = "yi-34b"
-	if e := Of(other, true); e.Grade != Relative || e.Nearest == nil ||
+	if e := Of(other, true); e.Grade != Distant || e.Nearest == nil ||
 		!slices.Contains(e.Differs, "model "+e.Nearest.Model) ||
 		!strings.Contains(e.Sentence(), "No such server was measured") {
 		t.Errorf("%+v of another model", e)
@@ -86,10 +86,10 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// A measured server is a relative at a release far from all measured ones, with ranges that rest on
-// other releases; within a few months of one it stays measured.
-func TestOtherReleasesAreRelatives(t *testing.T) {
-	checked := 0
+// A measured server is distant at a release far from all measured ones, with ranges that rest on
+// other releases, and so is a relative; within a few months of one it stays measured.
+func TestOtherReleasesAreDistant(t *testing.T) {
+	checked, relatives := 0, 0
 	for _, known := range measured() {
 		e := Of(known.Key, true)
 		if len(versionsOf(e.Errors)) == 0 {
@@ -101,12 +101,21 @@ func TestOtherReleasesAreRelatives(t *testing.T) {
 				t.Errorf("%+v at %s: %s, %s", known.Key, version, same.Grade, same.Class)
 			}
 		}
-		if far := e.At("99.1", false); far.Grade != Relative || far.Class != Outside ||
+		if far := e.At("99.1", false); far.Grade != Distant || far.Class != Outside ||
 			!strings.Contains(far.Sentence(), "version "+span(versionsOf(e.Errors))) ||
 			!strings.Contains(far.Sentence(), "servers that were predicted so lie inside") ||
 			far.Sure() == e.Sure() {
 			t.Errorf("%+v: %+v", known.Key, far)
 		}
+		if e = Without(known.Key); e.Grade == Relative && len(versionsOf(e.Errors)) > 0 {
+			relatives++
+			if far := e.At("99.1", false); far.Grade != Distant || far.Nearest != e.Nearest {
+				t.Errorf("relative of %+v: %+v", known.Key, far)
+			}
+		}
+	}
+	if relatives < 100 {
+		t.Errorf("only %d relatives have versions", relatives)
 	}
 	if checked < 100 {
 		t.Errorf("only %d servers have versions", checked)

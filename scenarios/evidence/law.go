@@ -136,10 +136,12 @@ const fewestForecasts = 30
 // SLO on a high percentile or not: at most the share of such forecasts, or more confident ones,
 // that came true, by Laplace's rule of succession. The record says how many of how many these are,
 // and of which servers; it is empty where a deployment's own measurements decide, since a part of
-// them was held out. For a server that was not measured, two shares count: of the surest forecasts
-// of servers outside of the fit, how many came true says how likely this server is like the servers
-// left out of the fit; and no chance exceeds the share of its own forecasts that came true outside
-// of the fit. For neither kind of server are high percentiles known.
+// them was held out. A relative is such a server as the ones left out of the fit. For a server that
+// is further off, two shares count: of the surest forecasts of servers outside of the fit, how many
+// came true says how likely this server is like the servers left out of the fit; and no chance
+// exceeds the share of its own forecasts that came true outside of the fit. How often high
+// percentiles were kept is known of measured servers alone, so that a relative's chance is at most
+// theirs. No server that was not measured is called sure.
 func (g Grade) Supported(p float64, high bool) (known float64, record ForecastOf) {
 	switch g {
 	case Here:
@@ -147,6 +149,12 @@ func (g Grade) Supported(p float64, high bool) (known float64, record ForecastOf
 	case Measured:
 		share, record := cameTrue(p, Measured, high)
 		return min(p, share), record
+	case Relative:
+		share, record := cameTrue(p, LeftOutOfFit, false)
+		if measured, _ := Measured.Supported(p, high); high {
+			share = min(share, measured)
+		}
+		return min(p, share, sure), record
 	}
 	like, _ := cameTrue(p, LeftOutOfFit, false)
 	most, _ := cameTrue(1, OutsideOfFit, false)

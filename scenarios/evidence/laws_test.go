@@ -208,8 +208,17 @@ func TestTheNearestIsNearest(t *testing.T) {
 			}
 			continue
 		}
+		model, accelerator := false, false
+		for _, other := range servers() {
+			if !sameServer(key, other) {
+				model = model || other.Model == key.Model
+				accelerator = accelerator || other.Accelerator == key.Accelerator &&
+					other.Engine == key.Engine && understood(other)
+			}
+		}
+		want := map[bool]Grade{true: Relative, false: Distant}[model && accelerator]
 		if d, words := distance(key, *e.Nearest); d != best || e.Strangeness() != kin ||
-			e.Grade != Relative || !slices.Equal(words, e.Differs) || len(e.Errors) == 0 ||
+			e.Grade != want || !slices.Equal(words, e.Differs) || len(e.Errors) == 0 ||
 			e.Errors[0].Key != *e.Nearest && sixteen(e.Errors[0].Key) != sixteen(*e.Nearest) {
 			t.Errorf("%+v: %+v at %g, one is at %g", key, e.Nearest, d, best)
 		}
@@ -322,14 +331,14 @@ func TestWeakest(t *testing.T) {
 	}
 }
 
-// A server with one phase is at best a relative, and what lies below that stays as it is.
+// A server with one phase is at best distant, and what lies below that stays as it is.
 func TestApart(t *testing.T) {
 	for _, g := range append(Grades(), Here) {
 		e := Evidence{Grade: g, Server: plain, Spread: Spread{TPOT: 9}}
 		got := e.Apart()
 		want, changed := g, g != Kernels && g != Formula
 		if changed {
-			want = Relative
+			want = Distant
 		}
 		if got.Grade != want || (len(got.Differs) == 1) != changed ||
 			(got.Spread.TPOT == 9) == changed || len(e.Differs) != 0 {

@@ -258,8 +258,13 @@ func (l *lookahead) close() { l.group.Wait() }
 // although one replica suggests it, is left out, and the search begins again.
 func (s *search) answer(ctx context.Context) error {
 	for {
-		if err := s.run(ctx); err != nil || s.best < 0 {
+		if err := s.run(ctx); err != nil {
 			return err
+		}
+		if s.best < 0 {
+			if err := (wholeFleets{s}).find(ctx); err != nil || s.best < 0 {
+				return err
+			}
 		}
 		if kept, err := s.sizeBest(ctx); kept || err != nil {
 			return err
@@ -271,6 +276,36 @@ func (s *search) answer(ctx context.Context) error {
 			words: "one replica sustains its share, but no fleet keeps the SLO over several runs"}
 		s.outcomes = nil
 	}
+}
+
+// mostWhole is how many options are simulated as whole fleets where no replica keeps the SLO alone,
+// whatever its load.
+const mostWhole = 3
+
+// wholeFleets looks for a fleet where no option has a replica that keeps the SLO alone.
+type wholeFleets struct{ *search }
+
+// find simulates the most replicas of the nearest options whole, and makes the first fleet the best
+// that keeps the SLO. A router deals requests out more evenly than chance does, so that fewer of
+// them are served by a replica at the same time.
+func (s wholeFleets) find(ctx context.Context) error {
+	if !s.Trials.File.Plan.Divisible() {
+		return nil
+	}
+	var list []int
+	for i, o := range s.options {
+		if _, missing := s.missing[i]; s.outcomes[i].kind == simulated && !missing && !o.Scaled() {
+			list = append(list, i)
+		}
+	}
+	s.sortByNearness(list)
+	for _, i := range list[:min(len(list), mostWhole)] {
+		kept, _, err := s.beatsBest(ctx, i, s.Most(s.options[i]))
+		if err = s.unlessBroken(i, err); err != nil || kept {
+			return err
+		}
+	}
+	return nil
 }
 
 // sizeBest finds the size of the best option by simulating whole fleets. Then it tries each other
@@ -316,7 +351,9 @@ func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing floa
 	s.tried(i).Add(n)
 	if d.Kept {
 		s.outcomes[i].replicas = n
-		s.outcomes[s.best].words = "another costs less"
+		if s.best >= 0 {
+			s.outcomes[s.best].words = "another costs less"
+		}
 		s.makeBest(i)
 	}
 	return d.Kept, d.Missing, nil

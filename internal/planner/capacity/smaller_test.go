@@ -238,3 +238,30 @@ func TestEachRowIsThePlanOfItsHardware(t *testing.T) {
 		t.Errorf("%d rows have a price and %d a bound: no test of both", priced, bounded)
 	}
 }
+
+// A fleet may keep an SLO that no replica keeps alone at any load, since a router shares requests
+// more evenly than chance does: the plan for such a server alone has the fleet that it has on a
+// larger menu, and one replica fewer misses the SLO.
+func TestAFleetMayKeepWhatNoReplicaDoes(t *testing.T) {
+	const question = "model: qwen3-14b\nworkload: {rate: 2/s, prompt: 4000, output: 20}\n" +
+		"slo: {ttft: 1000ms, tpot: 20ms}\neffort: {requests: 100, most-requests: 400}\n" +
+		"fleet: {spare: 1}\nmenu: {batching: [{token-budget: 1024}], tensor: [1], hardware: "
+	q := testQueue(t)
+	s, alone, fleet := foundHourly(t, q, question+"[h200-sxm]}\n")
+	if math.IsInf(alone, 1) {
+		t.Fatal("no fleet of one H200 each")
+	}
+	if _, all, other := foundHourly(t, q, question+"[a100-80gb-sxm, h200-sxm]}\n"); all != alone {
+		t.Errorf("%s for $%g/h alone, %s for $%g/h of two", fleet, alone, other, all)
+	}
+	o, n := s.chosen(), s.outcomes[s.best].replicas
+	for replicas, want := range map[int]bool{n: true, n - 1: false} {
+		if kept, _, err := s.Keeps(t.Context(), o, replicas, o.Worst(), s.Seeds); kept != want ||
+			err != nil {
+			t.Errorf("%d of %s keep it: %v, %v", replicas, s.label(s.best), kept, err)
+		}
+	}
+	if v, err := s.Enough(t.Context(), o, s.Most(o)); err != nil || v.Sustained {
+		t.Errorf("a replica alone keeps it at no load: %v, %v", v.Sustained, err)
+	}
+}

@@ -66,9 +66,12 @@ func (s *tuner) tune(ctx context.Context) error {
 	return err
 }
 
+// mostNear is how many options with a setting that does not suffice are tried with a second one.
+const mostNear = 3
+
 // findFirst makes the fewest replicas of a first option with another setting the answer that keeps
-// the SLO, of the options of the menu that come nearest to it. A setting with which as many
-// replicas as may be miss the SLO is left.
+// the SLO, of the options of the menu that come nearest to it; where one setting does not suffice,
+// with a second one, of the settings that came nearest.
 func (s *tuner) findFirst(ctx context.Context, tuned *answer.Tuned) error {
 	var bases []int
 	for i := range s.listed() {
@@ -77,38 +80,74 @@ func (s *tuner) findFirst(ctx context.Context, tuned *answer.Tuned) error {
 		}
 	}
 	s.sortByNearness(bases)
-	for _, i := range bases[:min(len(bases), mostTuned)] {
-		fresh, err := s.variants(ctx, []int{i}, func(i int) ([]*candidate.Option, error) {
-			t, err := s.probe(ctx, s.options[i], max(1, s.Most(s.options[i])))
-			if err != nil {
-				return nil, err
-			}
-			return detail.Changed(&s.Judge, t, s.options[i])
-		})
-		if err != nil {
-			return err
-		}
-		for _, i := range fresh {
-			tuned.Tried++
-			t, err := s.probe(ctx, s.options[i], max(1, s.Most(s.options[i])))
-			if err == nil && t.Keeps() && s.Most(s.options[i]) >= s.Fewest(s.options[i]) {
-				if err = s.try(ctx, i); err == nil && s.best >= 0 {
-					var kept bool
-					if kept, err = s.sizeFleet(ctx); err == nil && kept {
-						return nil
-					}
-					s.outcomes[i].replicas, s.best = 0, -1
-				}
-			}
-			if err = s.unlessBroken(i, err); err != nil {
+	bases = bases[:min(len(bases), mostTuned)]
+	for range 2 {
+		var near []firstRun
+		for _, i := range bases {
+			nearest, err := s.firstOf(ctx, i, tuned)
+			if err != nil || s.best >= 0 {
 				return err
 			}
-			if s.outcomes[i].kind != broken {
-				s.outcomes[i].kind, s.outcomes[i].words = simulated, "it misses the SLO"
-			}
+			near = append(near, nearest...)
+		}
+		slices.SortStableFunc(near,
+			func(a, b firstRun) int { return cmp.Compare(a.missing, b.missing) })
+		bases = nil
+		for _, r := range near[:min(len(near), mostNear)] {
+			bases = append(bases, r.option)
 		}
 	}
 	return nil
+}
+
+// firstOf looks for a setting with which some replicas of option i keep the SLO, and makes the
+// fewest of them the answer. Else it returns the setting that came nearest to it.
+func (s *tuner) firstOf(ctx context.Context, i int, tuned *answer.Tuned) (near []firstRun,
+	err error) {
+	fresh, err := s.variants(ctx, []int{i}, func(i int) ([]*candidate.Option, error) {
+		t, err := s.probe(ctx, s.options[i], max(1, s.Most(s.options[i])))
+		if err != nil {
+			return nil, err
+		}
+		return detail.Changed(&s.Judge, t, s.options[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range fresh {
+		tuned.Tried++
+		missing, err := s.mostKeep(ctx, k)
+		if err = s.unlessBroken(k, err); err != nil || s.best >= 0 {
+			return nil, err
+		}
+		if s.outcomes[k].kind == broken {
+			continue
+		}
+		s.outcomes[k].kind, s.outcomes[k].words = simulated, "it misses the SLO"
+		if near == nil || missing < near[0].missing {
+			near = []firstRun{{option: k, missing: missing}}
+		}
+	}
+	return near, nil
+}
+
+// mostKeep makes the fewest replicas of option i that keep the SLO the answer, if as many as may be
+// keep it. It returns by how much their share of requests is below what the SLO asks for.
+func (s *tuner) mostKeep(ctx context.Context, i int) (missing float64, err error) {
+	o := s.options[i]
+	t, err := s.probe(ctx, o, max(1, s.Most(o)))
+	missing = t.Target - t.Kept.Mean
+	if err != nil || !t.Keeps() || s.Most(o) < s.Fewest(o) {
+		return missing, err
+	}
+	if err := s.try(ctx, i); err != nil || s.best < 0 {
+		return missing, err
+	}
+	kept, err := s.sizeFleet(ctx)
+	if err == nil && !kept {
+		s.outcomes[i].replicas, s.best = 0, -1
+	}
+	return missing, err
 }
 
 // untuned notes the answer so far as the one without settings beside the menu's.

@@ -127,7 +127,7 @@ func (r *Report) Known() []evidence.Error {
 		slices.Sort(far)
 		e.Range.Within = Quantile(far, intervalLevel)
 		if list := without[one]; len(list) > 0 {
-			e.LeftOut = median(list)
+			e.LeftOut = max(median(list), 0.001) // as few digits are kept, and 0 is for no row
 		}
 		list = append(list, e)
 	}

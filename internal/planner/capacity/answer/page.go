@@ -186,8 +186,9 @@ func verified(record evidence.ForecastOf) string {
 }
 
 // likely names the cheapest fleet that keeps the SLO in at least half of the cases, and says what
-// the sure answer costs more. It looks at fewer replicas of the answer's kind and at the fleets of
-// Measurements, and returns "" where none is cheaper.
+// the sure answer costs more, or that such chances came true as often for the cheaper fleet. It
+// looks at fewer replicas of the answer's kind and at the fleets of Measurements, and returns ""
+// where none is cheaper.
 func (a *Answer) likely() string {
 	best, label := a.Chosen.Likely, "of them"
 	for i := range a.Measurements {
@@ -204,9 +205,14 @@ func (a *Answer) likely() string {
 	if best == nil {
 		return ""
 	}
-	return fmt.Sprintf("At even odds: %s %s for %s an hour (%s); the sure answer costs %s more.",
-		units.Plural(best.Replicas, "replica"), label, a.Currency.Cents(best.Hourly),
-		units.Percent(best.Probability), a.Currency.Cents(best.Less))
+	fleet := fmt.Sprintf("%s %s for %s an hour (%s)", units.Plural(best.Replicas, "replica"),
+		label, a.Currency.Cents(best.Hourly), units.Percent(best.Probability))
+	if own := a.Chosen.chance(); own.Decides() && best.Probability >= own.Probability {
+		return fmt.Sprintf("Cheaper, and as sure by what came true: %s. It misses the SLO where "+
+			"each latency is as late as in %.4g%% of cases.", fleet, 100*a.Confidence)
+	}
+	return fmt.Sprintf("At even odds: %s; the sure answer costs %s more.", fleet,
+		a.Currency.Cents(best.Less))
 }
 
 // The widths of an interval of a probability: up to narrow the probability is told alone, up to

@@ -200,6 +200,10 @@ func TestWordsOfEvenOdds(t *testing.T) {
 	a.Measurements = []Measurement{{Label: "y", Fleets: []CheaperFleet{{4, 5, 4, 0.6},
 		{3, 4, 5, 0.4}}}}
 	says(t, a.likely(), "4 replicas of y for €5.00 an hour (60%)")
+	d.Chances[1].Probability = 0.6
+	says(t, a.likely(), "Cheaper, and as sure by what came true: 4 replicas of y for €5.00 an "+
+		"hour (60%). It misses the SLO where each latency is as late as in 0% of cases.",
+		"no: even odds")
 	a.Measurements[0].Fleets[0].Probability = 0.49
 	says(t, a.likely(), "2 replicas of them")
 }

@@ -45,6 +45,24 @@ func LateBy(first float64) Late { return Late{first, first, 1} }
 // Least returns the smallest factor.
 func (l Late) Least() float64 { return min(l.First, l.FirstTail, l.Tail) }
 
+// Toward returns factors at a share of the way to others, by their logarithms. They are not known
+// where a factor is 0, or has no bound, at one end alone.
+func (l Late) Toward(other Late, share float64) (between Late, known bool) {
+	known = true
+	mix := func(from, to float64) float64 {
+		switch {
+		case from == to:
+			return from
+		case min(from, to) <= 0 || math.IsInf(max(from, to), 1):
+			known = false
+		}
+		return from * math.Pow(to/from, share)
+	}
+	between = Late{mix(l.First, other.First), mix(l.FirstTail, other.FirstTail),
+		mix(l.Tail, other.Tail)}
+	return between, known
+}
+
 // And returns the smaller of each factor.
 func (l Late) And(other Late) Late {
 	return Late{min(l.First, other.First), min(l.FirstTail, other.FirstTail),

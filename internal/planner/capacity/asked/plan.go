@@ -37,7 +37,7 @@ type Plan struct {
 	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"Failures and growth that the fleet must be ready for."`
 	Horizon     *Horizon               `json:"horizon,omitempty" jsonschema:"Months in which the load grows. The answer then says what to rent, and when."`
 	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How long and how carefully to simulate."`
-	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
+	Trust       string                 `json:"trust,omitempty" enum:"any,distant,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was, and its model and its accelerator), distant (one further off), or any. Default: any."`
 	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
 
 	// Currency is the currency of all prices of the plan once it is priced.

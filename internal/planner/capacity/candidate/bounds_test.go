@@ -387,7 +387,8 @@ func TestTrustInGrades(t *testing.T) {
 			for n, trust := range append([]evidence.Grade{"", "any"}, grades...) {
 				p.whyUntrusted, plan.Trust = "", string(trust)
 				p.Bound(plan)
-				if want := n < 2 || max(i, k) <= n-2; (p.Unfit() == "") != want {
+				apart := Rank(evidence.Distant) // at best
+				if want := n < 2 || max(i, k, apart) <= n-2; (p.Unfit() == "") != want {
 					t.Errorf("%s and %s, where the plan trusts %q: %q", one, other, trust,
 						p.Unfit())
 				}

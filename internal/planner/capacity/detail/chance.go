@@ -198,26 +198,43 @@ func mostOf(runs []judge.Trial) asked.Late {
 }
 
 // setChance sets the probability and its interval from runs at growing deviations, given the
-// probability with which factors are not exceeded at some deviations of steps. Between runs,
-// probabilities are interpolated. The interval is the jackknife's over seeds (Efron, "The
-// Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3).
+// probability with which factors are not exceeded at some deviations of steps. The interval is the
+// jackknife's over seeds (Efron, "The Jackknife, the Bootstrap and Other Resampling Plans", 1982,
+// chapter 3).
 func setChance(c *answer.Chance, runs []lateRun, keeps func(asked.Late, float64) float64) {
 	var list []float64
 	for seed := range runs[0].most {
-		sum, below, kept, allowed := 0.0, 0.0, 1.0, runs[0].most[seed]
-		for i := range runs {
-			upTo := evidence.Within(runs[i].deviations)
-			allowed = allowed.And(runs[i].most[seed])
-			now := keeps(allowed, runs[i].deviations)
-			if i == 0 {
-				kept = now
-			}
-			sum += float64((upTo - below) * (kept + now) / 2)
-			below, kept = upTo, now
+		first := &runs[0]
+		allowed, below := first.most[seed], evidence.Within(first.deviations)
+		sum := float64(below * keeps(allowed, first.deviations))
+		for i := 1; i < len(runs); i++ {
+			next, upTo := allowed.And(runs[i].most[seed]), evidence.Within(runs[i].deviations)
+			sum += float64((upTo - below) * keptBetween(&runs[i-1], &runs[i], allowed, next, keeps))
+			allowed, below = next, upTo
 		}
-		list = append(list, sum+float64((1-below)*kept))
+		last := &runs[len(runs)-1]
+		list = append(list, sum+float64((1-below)*keeps(allowed, last.deviations)))
 	}
 	jackknife(c, list)
+}
+
+// keptBetween returns the mean probability between two runs. Logarithms of factors are
+// interpolated; where one is allowed at one run alone, the probabilities at both are averaged.
+func keptBetween(from, to *lateRun, more, less asked.Late,
+	keeps func(asked.Late, float64) float64) float64 {
+	const parts = 8
+	low, high := evidence.Within(from.deviations), evidence.Within(to.deviations)
+	mean := 0.0
+	for k := range parts {
+		z := evidence.Deviations(low + float64((high-low)*(float64(k)+0.5)/parts))
+		allowed, known := more.Toward(less,
+			(z-from.deviations)/(to.deviations-from.deviations))
+		if !known {
+			return (keeps(more, from.deviations) + keeps(less, to.deviations)) / 2
+		}
+		mean += keeps(allowed, z) / parts
+	}
+	return mean
 }
 
 // jackknife sets a probability from the probability over all seeds, which comes first, and the

@@ -199,7 +199,7 @@ func TestChancesOfHighPercentiles(t *testing.T) {
 			})
 			c := answer.Chance{Replicas: 7}
 			testkit.OK(t, f.chance(t.Context(), &c))
-			if want := s.Of(metric, 0.99).Law().Below(room); math.Abs(c.Probability-want) > 0.03 {
+			if want := s.Of(metric, 0.99).Law().Below(room); math.Abs(c.Probability-want) > 0.015 {
 				t.Errorf("p99 of %s may be %g times as late: %+v, want %g", metric, room, c, want)
 			}
 		}
