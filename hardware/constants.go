@@ -107,11 +107,12 @@ func readInto(name string, v any) {
 }
 
 // relatives says how well constants of one accelerator predict the step times of another, as
-// relative errors.
+// relative errors, by how near they are.
 type relatives struct {
 	Source, Date    string
 	SameGeneration  float64 `yaml:"same_generation"`
 	OtherGeneration float64 `yaml:"other_generation"`
+	OtherMaker      float64 `yaml:"other_maker"`
 	// Makers has the generations of each maker.
 	Makers map[string][]string
 }
@@ -177,21 +178,20 @@ var hosts = sync.OnceValue(func() HostSpread { return readFile[HostSpread]("fitt
 // borrowed says from where the efficiencies of an accelerator without its own are, and what
 // is known of such loans.
 func borrowed(a *Accelerator, from string, far int) string {
-	known := carries()
-	if far == otherMaker {
-		sheets := dataSheets().Accelerators
-		maker := known.maker(sheets[indexOf(from, sheets)].Generation)
-		return fmt.Sprintf("%s has no constants of its own, nor has another accelerator of its "+
-			"maker: efficiencies are those of %s, made by %s, and how far off step times are "+
-			"then is not known", a.Name, from, maker)
-	}
+	known, alone, by := carries(), "", ""
 	band := known.SameGeneration
-	if far > 1 {
+	switch {
+	case far == otherMaker:
+		sheets := dataSheets().Accelerators
+		alone = ", nor has another accelerator of its maker"
+		by = ", made by " + known.maker(sheets[indexOf(from, sheets)].Generation)
+		band = known.OtherMaker
+	case far > 1:
 		band = known.OtherGeneration
 	}
-	return fmt.Sprintf("%s has no constants of its own: efficiencies are those of %s; between any "+
-		"two measured accelerators as near as these, the median error of step times was at most %s",
-		a.Name, from, units.FormatFraction(band))
+	return fmt.Sprintf("%s has no constants of its own%s: efficiencies are those of %s%s; "+
+		"measured accelerators that were predicted from one as near had a median error of step "+
+		"times of at most %s each", a.Name, alone, from, by, units.FormatFraction(band))
 }
 
 // dataSheets is the built-in catalogue, in which the relatives of a device are found.

@@ -193,7 +193,8 @@ func TestErrorBandsAreSourced(t *testing.T) {
 	if !(h.Deviation > 0 && h.Deviation < 1) {
 		t.Errorf("hosts spread by %g", h.Deviation)
 	}
-	if !(0 < r.SameGeneration && r.SameGeneration <= r.OtherGeneration && r.OtherGeneration < 1) {
+	if !(0 < r.SameGeneration && r.SameGeneration <= r.OtherGeneration &&
+		r.OtherGeneration <= r.OtherMaker && r.OtherMaker < 1) {
 		t.Errorf("%+v", r)
 	}
 }

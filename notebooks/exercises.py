@@ -265,7 +265,7 @@ EXERCISES = {
             ["A draft counts only if all before it were accepted.", "Add 1 + 0.7 + 0.7² + …", "tokens_a_step(0.7, 4)"]),
     "6.3": ("at which rate do rejected drafts take time from other users: 4/s or 20/s (4 or 20)", word("f5ca38f748a1"),
             ["Whose arithmetic is idle?", 'Compare scenario("speculation-on", workload__rate="20/s") with "4/s".', "The larger batch has less to spare."]),
-    "6.4": ("does drafting stop paying at more or at fewer users on an A100 than on an H100 (more or fewer)", word("644dbfd4924e"),
+    "6.4": ("from how many users on verifying drafts is bound by arithmetic: from more or from fewer on an A100 than on an H100 (more or fewer)", word("644dbfd4924e"),
             ["Where is its ridge?", "It has less arithmetic for its bandwidth.", "A lower ridge is reached by a smaller batch."]),
     "6.5": ("settings of speculation with which one user gets a token 2.5 times as fast, and 256 users lose nothing", design(drafts_for_all),
             ["One number for all batches will not do.", "The last table of the lesson has a policy for it.", 'dict(tokens=…, length="optimal")']),

@@ -35,7 +35,7 @@ func verdicts() map[string]map[string]string {
 			"mean_tpot_ms": "worse", "output_throughput": "better",
 			"cost_per_million_output_tokens": "better"},
 		"llmsim compare cpu-llama-8b gpu-llama-8b --replications 2": {
-			"mean_tpot_ms": "31 times less", "cost_per_million_output_tokens": "more"},
+			"mean_tpot_ms": "32 times less", "cost_per_million_output_tokens": "more"},
 		"llmsim compare attention-mha --vary shape.kv-heads=32,8,1 --replications 5": {
 			"output_throughput": "better", "cost_per_million_output_tokens": "better"},
 		"llmsim compare chat --vary batching=orca,sarathi --replications 5": {

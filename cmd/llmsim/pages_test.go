@@ -52,15 +52,26 @@ func showsOutput(t *testing.T, name, dir, traces string) {
 			t.Fatalf("%s: %v", command, err)
 		}
 		shown := lines[i+1:]
-		end := slices.IndexFunc(shown, func(s string) bool {
-			return !strings.HasPrefix(s, "    ") || strings.HasPrefix(s, "    $ ")
-		})
-		renew(t, command, shown[:end], strings.Split(string(out), "\n"))
+		renew(t, command, shown[:outputEnd(shown)], strings.Split(string(out), "\n"))
 	}
 	if *update {
 		err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666)
 		testkit.OK(t, err)
 	}
+}
+
+// outputEnd returns the number of lines of a page that are the output of the command before them:
+// the lines that are indented, and empty ones between them, up to the next command.
+func outputEnd(shown []string) (end int) {
+	for k, line := range shown {
+		switch {
+		case strings.HasPrefix(line, "    $ "), line != "" && !strings.HasPrefix(line, "    "):
+			return end
+		case line != "":
+			end = k + 1
+		}
+	}
+	return end
 }
 
 // renew compares the lines that a page shows with the output of a command, and replaces them by the

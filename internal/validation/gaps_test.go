@@ -26,16 +26,16 @@ type gap struct {
 // gapRows chooses rows of one table and quantity; what is empty chooses all.
 type gapRows struct {
 	// Cited says that the table is one that ships; others are measured and lie beside the project.
-	Cited                                      bool
-	Table, Engine, GPU, Model, DType, Quantity string
-	TP                                         int
+	Cited                                               bool
+	Table, Engine, Version, GPU, Model, DType, Quantity string
+	TP                                                  int
 }
 
 func (g *gapRows) choose(c *accuracy.Comparison) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return c.Table == g.Table && c.Quantity == g.Quantity && is(g.Engine, c.Engine) &&
-		is(g.GPU, c.GPU) && is(g.Model, c.Model) && is(g.DType, c.DType) &&
-		(g.TP == 0 || g.TP == c.TP)
+		is(g.Version, c.Version) && is(g.GPU, c.GPU) && is(g.Model, c.Model) &&
+		is(g.DType, c.DType) && (g.TP == 0 || g.TP == c.TP)
 }
 
 // A gap is closed below this median absolute error, in percent. A group of someRows rows of one
@@ -112,7 +112,7 @@ func TestKnownGaps(t *testing.T) {
 // name says which rows these are, for people.
 func (g *gapRows) name() string {
 	words := []string{g.Table}
-	for _, w := range []string{g.Engine, g.GPU, g.Model, g.DType} {
+	for _, w := range []string{g.Engine, g.Version, g.GPU, g.Model, g.DType} {
 		if w != "" {
 			words = append(words, w)
 		}

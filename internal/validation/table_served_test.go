@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
@@ -65,6 +66,24 @@ func TestAServerHasItsOwnHost(t *testing.T) {
 				!own && slow[name] != was {
 				t.Errorf("%s: %g ms, and %g with the slow host of one", name, was, slow[name])
 			}
+		}
+	}
+}
+
+// Where the client calls the engine in its process, a request passes no HTTP server: its first
+// token comes earlier by what the preset's requests take, and the others as before.
+func TestCallsInProcessPassNoServer(t *testing.T) {
+	row := servedRow("one:a", "users,1")
+	called := strings.TrimSuffix(row, ",\n") + "\"in-process engine, no HTTP\",\n"
+	plain, in := predicted(t, accuracy.Physics{}, servedIn(row)),
+		predicted(t, accuracy.Physics{}, servedIn(called))
+	v0, err := steptime.FindEngine("vllm-v0")
+	testkit.OK(t, err)
+	for name, before := range plain {
+		saved := before - in[name]
+		if ttft := strings.HasSuffix(name, "TTFT p50"); ttft && saved < 1e3*float64(v0.Request) ||
+			!ttft && saved != 0 || len(in) != len(plain) {
+			t.Errorf("%s: %.2f ms, and %.2f ms of calls", name, before, in[name])
 		}
 	}
 }

@@ -77,6 +77,23 @@ func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 	}
 }
 
+// Two ranks have no two-shot kernel, in any engine: what it takes changes nothing for them.
+func TestTwoRanksReduceInOneShot(t *testing.T) {
+	link := hardware.Link{Bandwidth: 450e9}
+	reduce := func(ranks int, latency float64) float64 {
+		slow := hardware.AllReduce{Latency: 1, Efficiency: 0.5, Ranks: 8}
+		fast := slow
+		fast.Latency = hardware.Seconds(latency)
+		k := hardware.Collective{OneShot: slow, TwoShot: fast, Library: slow, Bulk: slow}
+		return sum(&link, &k, 1e6, ranks, true)
+	}
+	for ranks, want := range map[int]bool{2: false, 4: true, 8: true} {
+		if faster := reduce(ranks, 1e-6) < reduce(ranks, 1); faster != want {
+			t.Errorf("%d ranks: a faster two-shot kernel is faster: %v", ranks, faster)
+		}
+	}
+}
+
 // An all-reduce that the hosts launch waits for the last of the ranks, of which each doubling
 // brings a later one; in a captured graph none is launched.
 func TestAllReducesWaitForTheLastRank(t *testing.T) {

@@ -75,13 +75,17 @@ func ring(ranks int, wire float64) float64 { return 2 * float64(ranks-1) / float
 // sum returns the seconds of an all-reduce over one link. A ring, and the two-shot kernel, send
 // 2(n−1)/n of the vector (Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
 // clusters of workstations", section 3); the one-shot kernel reads n−1 vectors and waits once less.
+// Two ranks always have the one-shot kernel (vLLM and SGLang, custom_all_reduce.cuh; TensorRT-LLM,
+// allreducePlugin.cpp).
 func sum(link *hardware.Link, k *hardware.Collective, bytes float64, ranks int,
 	custom bool) float64 {
 	wire := bytes / link.Bandwidth
 	t := min(k.Library.Seconds(ranks, ring(ranks, wire)), k.Bulk.Seconds(ranks, ring(ranks, wire)))
 	if custom {
-		t = min(t, k.OneShot.Seconds(ranks, float64(ranks-1)*wire),
-			k.TwoShot.Seconds(ranks, ring(ranks, wire)))
+		t = min(t, k.OneShot.Seconds(ranks, float64(ranks-1)*wire))
+		if ranks > 2 {
+			t = min(t, k.TwoShot.Seconds(ranks, ring(ranks, wire)))
+		}
 	}
 	return t
 }
