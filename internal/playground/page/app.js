@@ -49,7 +49,7 @@ function keepAddress() { history.replaceState(null, "", "#" + addressOf(app.stat
 // simulate runs the scenarios: of what changes while one runs, the last state only.
 function simulate() {
   app.wanted = true;
-  document.body.dataset.ready = "";
+  document.body.dataset.ready = document.body.dataset.seeds = "";
   update();
   app.busy ??= (async () => {
     while (app.wanted) {
@@ -117,7 +117,7 @@ async function seeds() {
   const plain = mine.settings.filter((s) => !s.startsWith("seed="));
   for (let seed = own + 1; seed < own + 5; seed++) {
     try { found.push((await simulator.result([...plain, `seed=${seed}`])).figures); } catch { return; }
-    if (app.wanted || app.runs.main !== mine) return;
+    if (app.busy || app.runs.main !== mine) return;
   }
   app.seeds = found;
   document.body.dataset.seeds = "yes";
