@@ -59,17 +59,32 @@ func powerLaw(draws []validation.Draw) (*hardware.PowerLaw, error) {
 		}
 		return sum
 	}
+	// A simplex may end where a share has all but vanished, along which it then no longer moves. It
+	// begins again from there, with shares of at least 0.01, for as long as that finds less.
+	best := &optimize.Result{Location: optimize.Location{F: math.Inf(1)}}
 	start := make([]float64, len(shares))
 	for i, share := range shares {
-		start[i] = math.Log(max(*share, 0.01))
+		start[i] = *share
 	}
-	found, err := optimize.Minimize(optimize.Problem{Func: loss}, start, nil,
-		&optimize.NelderMead{})
-	if err != nil {
-		return nil, fmt.Errorf("the power of %s: %w", draws[0].GPU, err)
+	for {
+		for i := range start {
+			start[i] = math.Log(max(start[i], 0.01))
+		}
+		found, err := optimize.Minimize(optimize.Problem{Func: loss}, start, nil,
+			&optimize.NelderMead{})
+		if err != nil {
+			return nil, fmt.Errorf("the power of %s: %w", draws[0].GPU, err)
+		}
+		if found.F >= 0.999*best.F {
+			break
+		}
+		best = found
+		for i, x := range found.X {
+			start[i] = math.Exp(x)
+		}
 	}
 	for i, share := range shares {
-		*share = significant(math.Exp(found.X[i]))
+		*share = significant(math.Exp(best.X[i]))
 	}
 	law.Accelerator = draws[0].GPU
 	return &law, nil
