@@ -1,6 +1,7 @@
 package fit_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -132,6 +133,11 @@ func TestRecovery(t *testing.T) {
 			in, n := recovered(t, f, data)
 			inside[i], all[i] = inside[i]+in, all[i]+n
 		}
+	}
+	if said := fmt.Sprintf("Of %d hidden factors of simulated servers, two deviations held %d.",
+		all[0], inside[0]); !bytes.Contains(testkit.Read(t,
+		"../../../docs/twin.md"), []byte(said)) {
+		t.Errorf("docs/twin.md does not say: %s", said)
 	}
 	for i, from := range []string{"requests", "sums a minute"} {
 		share := float64(inside[i]) / float64(all[i])
