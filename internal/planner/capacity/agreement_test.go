@@ -379,7 +379,7 @@ func sensitivityIsTrue(t *testing.T, g *cheapestGoal, c *closedForm, rate float6
 	if tried != 2 {
 		t.Errorf("%d other rates in %+v", tried, list)
 	}
-	near, _ := g.contenders(contender)
+	near, _ := g.contenders()
 	if !slices.Contains(near, s.best) || !slices.IsSorted(near) {
 		t.Errorf("the contenders of %d are %v", s.best, near)
 	}

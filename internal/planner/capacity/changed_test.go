@@ -50,7 +50,7 @@ func TestOtherRatesCostWhatTheirPlansCost(t *testing.T) {
 			continue
 		}
 		rate := detail.Inputs(&s.Trials.File.Plan, "")[0]
-		told, err := (&cheapestGoal{fleetGoal{s.search}}).perturbed(t.Context(), rate, contender)
+		told, err := (&cheapestGoal{fleetGoal{s.search}}).perturbed(t.Context(), rate)
 		testkit.OK(t, err)
 		testkit.OK(t, told.solveVerified(t.Context(), s.search, rate))
 		asks, err := find(t.Context(), parsed(1.1), q, Options{})

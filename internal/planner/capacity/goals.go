@@ -145,7 +145,7 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 		if a.Measurements, err = s.measurements(ctx); err != nil {
 			return err
 		}
-		if list, more := s.contenders(contender); more {
+		if list, more := s.contenders(); more {
 			a.Contenders = len(list)
 		}
 		a.Sensitivity, err = s.sensitivity(ctx)

@@ -318,7 +318,7 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: 1}}
 	for _, p := range detail.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator) {
-		other, err := (&cheapestGoal{fleetGoal{s}}).perturbed(t.Context(), p, contender)
+		other, err := (&cheapestGoal{fleetGoal{s}}).perturbed(t.Context(), p)
 		testkit.OK(t, err)
 		if got, want := other.options[0], s.options[0]; got.Grade != want.Grade ||
 			got.Physics != want.Physics {

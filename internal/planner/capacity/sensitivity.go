@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -17,15 +16,15 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// growth finds the best fleet for factor times the load.
+// growth answers the plan for factor times the load, as if that were the plan.
 func (s *cheapestGoal) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
-	later, err := s.perturbed(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(factor) }},
-		math.Inf(1))
+	later, err := s.again(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(factor) }},
+		judge.Indices(s.listed()))
 	if err != nil {
 		return nil, err
 	}
-	later.Trials.Rough = false
-	if err := later.answer(ctx); err != nil {
+	later.Trials.Rough, later.Seeds, later.replicaShare = false, judge.MostSeeds, 0
+	if err := later.cheapest(ctx); err != nil {
 		return nil, err
 	}
 	if later.best < 0 {
@@ -85,7 +84,7 @@ func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, e
 			continue
 		}
 		slots <- struct{}{}
-		other, err := s.perturbed(ctx, p, contender)
+		other, err := s.perturbed(ctx, p)
 		if err != nil {
 			return nil, errors.Join(err, group.Wait())
 		}
@@ -101,14 +100,23 @@ func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, e
 	return list, group.Wait()
 }
 
-// solveVerified answers a plan with another input, as solveJudged does. Where that costs more, one
-// other setting of the servers of before may spare it.
+// solveVerified answers a plan with another input, as solveJudged does. Where a group of other
+// numbers of prefill and decode replicas may cost less, it is looked for; and where the answer
+// costs more than before, one other setting of the servers of before may spare it.
 func (s *search) solveVerified(ctx context.Context, before *search, p detail.Input) error {
 	err := s.solveJudged(ctx, before, p)
-	plan := &s.Trials.File.Plan
-	if err != nil || p.Harder <= 0 || s.best < 0 || !plan.Tunes() || plan.Scaled() ||
-		s.cost() <= before.cost() {
+	if err != nil || p.Harder == 0 || s.best < 0 ||
+		p.Harder > 0 && s.cost() <= before.cost() {
 		return err
+	}
+	if s.chosen().Decode == nil {
+		if err := s.refineRatios(ctx); err != nil {
+			return err
+		}
+	}
+	plan := &s.Trials.File.Plan
+	if p.Harder < 0 || !plan.Tunes() || plan.Scaled() || s.cost() <= before.cost() {
+		return nil
 	}
 	return (&tuner{s}).tuneSome(ctx, 1, func() []int { return []int{s.placeOf(before)} })
 }
@@ -237,17 +245,19 @@ func (s *cheapestGoal) sensitivityOf(input string, other *search, harder int) an
 }
 
 // contenders returns the options that may win with other inputs, in the order of the menu: the ones
-// whose bound is at most within times the cost of the answer, with the settings of the menu or of
-// the answer. Where within is infinite, they are all of these. More reports whether others were
-// left out.
-func (s *cheapestGoal) contenders(within float64) (list []int, more bool) {
+// whose bound is at most contender times the cost of the answer, with the settings of the menu, of
+// the answer or of a shape alone. More reports whether others were left out.
+func (s *cheapestGoal) contenders() (list []int, more bool) {
+	tuned := map[int]bool{s.best: true}
+	for _, r := range s.rows {
+		tuned[r.option] = true
+	}
 	for i, o := range s.options {
-		ours := o.From == i || i == s.best
-		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
+		if (o.From == i || tuned[i]) && s.outcomes[i].kind != unfit && s.leastCost(i) <= contender*s.cost() {
 			list = append(list, i)
 		}
 	}
-	if len(list) <= mostContenders || math.IsInf(within, 1) {
+	if len(list) <= mostContenders {
 		return list, false
 	}
 	s.sortByNearness(list)
@@ -264,9 +274,8 @@ func (s *cheapestGoal) contenders(within float64) (list []int, more bool) {
 }
 
 // perturbed returns a search with other inputs, among the contenders.
-func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input, within float64) (*search,
-	error) {
-	list, _ := s.contenders(within)
+func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input) (*search, error) {
+	list, _ := s.contenders()
 	return s.again(ctx, p, list)
 }
 

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Of many options that may win with other inputs, some of each shape are tried again, the answer
@@ -25,7 +28,7 @@ menu:
 	s.outcomes = make([]outcome, len(s.options))
 	s.best = 59 // the last with an H100, which is dearer
 	s.outcomes[s.best] = outcome{kind: chosen, replicas: 1}
-	list, more := (&cheapestGoal{fleetGoal{s}}).contenders(contender)
+	list, more := (&cheapestGoal{fleetGoal{s}}).contenders()
 	shapes := map[string]int{}
 	for _, i := range list {
 		shapes[s.options[i].Shape()]++
@@ -36,6 +39,32 @@ menu:
 	for shape, n := range shapes {
 		if n < mostAlike || n > mostAlike+1 {
 			t.Errorf("%d of %s, want %d beside the answer", n, shape, mostAlike)
+		}
+	}
+}
+
+// What a plan says of a load that grows is the answer where that is the load, settings beside the
+// menu's included.
+func TestGrowthIsThePlanOfThatLoad(t *testing.T) {
+	testkit.Dear(t)
+	answered := func(overrides ...string) *cheapestGoal {
+		f, err := asked.Open("llama2-70b-chat", overrides...)
+		testkit.OK(t, err)
+		s, err := newSearch(t.Context(), f, testQueue(t), Options{})
+		testkit.OK(t, err)
+		g := &cheapestGoal{fleetGoal{s}}
+		testkit.OK(t, g.find(t.Context()))
+		return g
+	}
+	now := answered("workload.rate=5/s")
+	for _, factor := range []float64{0.5, 2} {
+		rate := fmt.Sprintf("workload.rate=%g/s", 5*factor)
+		said, err := now.growth(t.Context(), factor)
+		testkit.OK(t, err)
+		then := answered(rate)
+		if said == nil || said.Label != then.label(then.best) || said.Replicas != then.size() ||
+			said.Hourly != then.cost() {
+			t.Errorf("%s: %+v, want %s", rate, said, bestOf(then.search, then.best))
 		}
 	}
 }

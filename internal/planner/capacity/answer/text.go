@@ -200,10 +200,11 @@ func (a *Answer) addChanges(g *page, whole bool) {
 	if a.Sensitivity == nil {
 		return
 	}
-	wrong := "If an input is wrong by 10%"
+	among := "settings tried"
 	if a.Contenders > 0 {
-		wrong += fmt.Sprintf(", among the %d nearest options", a.Contenders)
+		among = fmt.Sprintf("%d nearest options", a.Contenders)
 	}
+	wrong := "If an input is wrong by 10%, among the " + among
 	var answers, changing, same []string
 	inputs := map[string][]string{}
 	for _, s := range a.Sensitivity {
