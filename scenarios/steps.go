@@ -71,10 +71,7 @@ func (f *File) first(registry *policies.Registry, resolve func(*layout)) (*serve
 
 // Room returns how many sequences with a context of that many tokens fit into the KV memory at
 // once.
-func (s *Steps) Room(context int) int {
-	block := max(1, s.Memory.BlockTokens)
-	return s.Memory.Tokens / (max(1, (context+block-1)/block) * block)
-}
+func (s *Steps) Room(context int) int { return s.Memory.Holds(context) }
 
 // Prompt returns what an accelerator of each stage does to compute a prompt by itself, and the time
 // that a drafter adds.

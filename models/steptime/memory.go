@@ -162,12 +162,18 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 // hold sets the number of tokens that each rank holds.
 func (p *MemoryPlan) hold(tokens int) {
 	p.Tokens = tokens * p.Ranks
-	if p.ContextTokens > 0 {
-		p.Contexts = tokens / p.ContextTokens * p.Ranks
+	p.Contexts = p.Holds(p.ContextTokens)
+}
+
+// Holds returns how many sequences of that many tokens fit at once, over all ranks, each in whole
+// blocks.
+func (p *MemoryPlan) Holds(context int) int {
+	context = (max(1, context) + p.BlockTokens - 1) / p.BlockTokens * p.BlockTokens
+	rank := p.Tokens / p.Ranks
+	if p.bounded() {
+		return int(float64(rank)*p.KVBytesPerToken/p.State.Bytes(context)) * p.Ranks
 	}
-	if p.bounded() && p.ContextTokens > 0 {
-		p.Contexts = int(float64(tokens)*p.KVBytesPerToken/p.State.Bytes(p.ContextTokens)) * p.Ranks
-	}
+	return rank / context * p.Ranks
 }
 
 // sequenceState returns what a sequence keeps in a stage with the given part of the layers.
