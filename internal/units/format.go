@@ -129,6 +129,16 @@ func Percent(share float64) string {
 	return Significant(100*share, 2) + "%"
 }
 
+// PercentOf prints a share beside a target with as many digits as show on which side of it the
+// share lies: 94.98% of the 95% that are wanted.
+func PercentOf(share, target float64) string {
+	words, beside := Percent(share), Percent(target)
+	for digits := 3; words == beside && share != target && digits <= 15; digits++ {
+		words = Significant(100*share, digits) + "%"
+	}
+	return words
+}
+
 // Times prints by what factor something is larger: 41, 8.2, 0.013.
 func Times(ratio float64) string {
 	if ratio >= 10 {

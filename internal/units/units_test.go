@@ -228,3 +228,18 @@ func TestRatesArePrintedForPeople(t *testing.T) {
 		}
 	})
 }
+
+// A share beside a target never reads like it, unless it is it.
+func TestSharesShowTheirSideOfATarget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := float64(rapid.IntRange(0, 10000).Draw(t, "target")) / 10000
+		share := min(1, max(0, target+float64(rapid.IntRange(-300, 300).Draw(t, "apart"))/1e5))
+		words := PercentOf(share, target)
+		if (words == Percent(target)) != (share == target) {
+			t.Fatalf("%g is %s beside %s", share, words, Percent(target))
+		}
+		if one := Percent(share); one != Percent(target) && words != one {
+			t.Fatalf("%g is %s, and %s alone", share, words, one)
+		}
+	})
+}

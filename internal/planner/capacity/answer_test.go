@@ -71,6 +71,24 @@ func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 	return nil
 }
 
+// The likely fleet is the smallest whose chance is even and known well enough to act on: at a limit
+// near what a step takes alone, a tenth of the sure answer.
+func TestTheLikelyFleetIsTheSmallest(t *testing.T) {
+	testkit.Dear(t)
+	for _, seed := range []string{"seed=0", "seed=2"} {
+		f, err := asked.Parse("near.yaml", []byte("model: llama-3.1-8b\nslo: {ttft: 500ms, "+
+			"tpot: 30ms, percentile: 99}\nworkload: {rate: 8/s, prompt: 800, output: 250}\n"+
+			"menu: {hardware: [l40s], tensor: [1], tune: none}\n"), seed)
+		testkit.OK(t, err)
+		answers, err := Solve(t.Context(), f, Options{})
+		testkit.OK(t, err)
+		d := answers.Models[0].Chosen
+		if d.Likely == nil || 4*d.Likely.Replicas > d.Replicas || d.Likely.Probability < 0.5 {
+			t.Errorf("%s: %+v, and %d replicas are sure", seed, d.Likely, d.Replicas)
+		}
+	}
+}
+
 // Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {

@@ -301,10 +301,13 @@ func (s *cheapestGoal) limit(ctx context.Context, i, replicas int, sh *answer.Sh
 		rate, above, err := s.highest(ctx, i)
 		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.Trial.Limit
 		return err
-	case replicas == 1:
+	case replicas == o.Based()+1:
 		sh.Limit = "one is enough"
 	default:
 		v, err := s.Enough(ctx, o, replicas-1)
+		if o.IsSpot() && err == nil { // which is decided over several runs
+			v.Trial, err = s.KeepsOnSpotOver(ctx, o, replicas-1, o.Worst(), s.SeedsBelow(s.Few()))
+		}
 		if err == nil {
 			sh.Limit = s.whyLost(o, replicas-1, v)
 		}

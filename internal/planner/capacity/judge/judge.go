@@ -354,6 +354,10 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 // simulated: all requests then count as missing the SLO.
 const leastDownProbability = 1e-5
 
+// nearRate is the least share of the rate that replicas sustain, by what one of them does, for all
+// of them to be simulated.
+const nearRate = 0.75
+
 // InterruptedFleet is a fleet that loses some replicas at random.
 type InterruptedFleet struct {
 	candidate.Interruption
@@ -374,8 +378,10 @@ type InterruptedFleet struct {
 // The shares are means over the number of preempted replicas, each with its probability: binomial
 // where each is preempted by itself, besides the times when all are preempted at once. Where the
 // replicas that are left sustain less than the rate, all requests are taken to miss the SLO, until
-// the queue that builds up has been served by all replicas again (a fluid queue). The requests that
-// a replica has under way when it goes are taken to miss it too.
+// the queue that builds up has been served by all replicas again (a fluid queue). What they sustain
+// is told from one of them, to some percent, and together they may sustain more; so where it is
+// near the rate, they are simulated. The requests that a replica has under way when it goes are
+// taken to miss it too.
 func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 	full, err := f.Simulate(ctx, 0)
 	if err != nil {
@@ -384,15 +390,21 @@ func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 	lost, kept := f.Interruption.Rate*f.underWay(&full), make([]float64, len(full.Clauses))
 	spare := max(f.Sustained(0)-f.Rate, 1e-3*f.Rate)
 	count := func(down int, chance float64) error {
-		if left := f.Sustained(down); down > 0 && (left == 0 || left < f.Rate) {
+		left := f.Sustained(down)
+		over := down > 0 && (left == 0 || left < f.Rate)
+		var t Trial
+		if !over || left > nearRate*f.Rate {
+			var err error
+			if t, err = f.Simulate(ctx, down); err != nil {
+				return err
+			}
+			over = over && !t.Keeps()
+		}
+		if over {
 			if f.Rate > 0 { // of a steady load, the queue that builds up misses it too
 				lost += chance * (f.Rate - left) / spare
 			}
 			return nil
-		}
-		t, err := f.Simulate(ctx, down)
-		if err != nil {
-			return err
 		}
 		for i := range kept {
 			kept[i] += float64(chance * t.Clauses[i].Kept.Mean)

@@ -31,6 +31,35 @@ func TestNothingIsServedByNoReplica(t *testing.T) {
 	}
 }
 
+// What the replicas that are left serve is told from one of them only where that is far from the
+// rate; near it, they are simulated, and keep the SLO or lose all requests.
+func TestNearTheRateReplicasLeftAreSimulated(t *testing.T) {
+	p := candidate.Interruption{Rate: 1.0 / 3600, Outage: 600}
+	for _, c := range []struct {
+		one         float64
+		keeps, lost bool
+	}{{0.99, true, false}, {0.99, false, true}, {0.6, true, true}, {1.01, false, false}} {
+		f := &InterruptedFleet{Interruption: p, Spot: 4, Step: 1, Rate: 3, Share: 1,
+			Sustained: func(down int) float64 { return c.one * float64(4-down) },
+			Simulate: func(_ context.Context, down int) (Trial, error) {
+				kept := 0.0
+				if down == 0 || down == 1 && c.keeps || c.one > 1 {
+					kept = 1
+				}
+				return Trial{Clauses: []asked.Clause{{Kept: stats.Interval{Mean: kept},
+					Target: 0.9}}, Kept: stats.Interval{Mean: kept}, Target: 0.9,
+					Latencies: map[string]float64{"mean_e2el_ms": 1}}, nil
+			}}
+		full, err := f.Judge(t.Context())
+		testkit.OK(t, err)
+		oneDown := Binomial(4, 1, p.Down())
+		if kept := full.Clauses[0].Kept.Mean; (kept < 1-oneDown) != c.lost {
+			t.Errorf("%+v: %g of the requests keep the SLO; one is down for %g of the time", c,
+				kept, oneDown)
+		}
+	}
+}
+
 // Interruptions of all replicas at once are as frequent for each replica as its own, and those of a
 // fleet do not depend on how large it is.
 func TestAbsencesAreDrawnAtTheRate(t *testing.T) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -38,6 +39,8 @@ type Trial struct {
 	Short bool `json:"short"`
 	// Limit says in words why requests missed the SLO.
 	Limit string `json:"limit"`
+	// Causes says in words what makes latencies long.
+	Causes Causes `json:"causes"`
 	// All is the share of all requests that met the SLO. Met reports whether the SLO was met, and
 	// Binds names the limit that binds.
 	All   float64 `json:"all"`
@@ -68,13 +71,41 @@ func (t Trial) Under(late asked.Late) Trial {
 	if late == asked.LateBy(1) || len(t.Clauses) == 0 {
 		return t
 	}
+	simulated := t.Clauses
 	t.Clauses = slices.Clone(t.Clauses)
 	for i := range t.Clauses {
 		t.Clauses[i] = t.Clauses[i].Under(late)
 	}
-	g := asked.Binding(t.Clauses)
+	place := asked.BindingPart(t.Clauses)
+	g, before := &t.Clauses[place], &simulated[place]
 	t.Kept, t.Target = g.Kept, g.Target
+	if g.Kept.Mean >= min(g.Target, before.Kept.Mean) {
+		return t
+	}
+	// The first token is the reason unless the others being late makes fewer keep the limits.
+	name, cause := "TTFT", t.Causes.First
+	if late.Tail = 1; g.Kept.Mean < before.Under(late).Kept.Mean {
+		name, cause = strings.ToUpper(string(t.Causes.Latency)), t.Causes.Other
+	}
+	t.Limit = fmt.Sprintf("%s%s of the requests keep the limit of %s, as late as it may be: %s",
+		classOf(g), units.PercentOf(g.Kept.Mean, g.Target), cmp.Or(g.Name, name), cause)
 	return t
+}
+
+// classOf says of which class requests are, as a sentence begins; "" of all.
+func classOf(g *asked.Clause) string {
+	if g.Class == "" {
+		return ""
+	}
+	return "of " + g.Class + ", "
+}
+
+// Causes says in words what makes first tokens late, and what the other latency that the fewest
+// requests keep: Latency, which is TPOT or E2E.
+type Causes struct {
+	First   string          `json:"first"`
+	Other   string          `json:"other"`
+	Latency metrics.Latency `json:"latency"`
 }
 
 // Verdict is the decision whether a rate is sustained.
@@ -220,24 +251,32 @@ func growing(series []float64) bool {
 	return late > 1.1*early
 }
 
-// limit says why requests miss the SLO; its part g binds.
+// limit notes what makes latencies long, and says why requests miss the SLO; its part g binds.
 func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 	r := seen.Result
-	a, of := &r.Attainment, ""
+	a := &r.Attainment
 	if class, ok := r.Classes[g.Class]; ok {
-		a, of = &class.Attainment, "of "+g.Class+", "
+		a = &class.Attainment
+	}
+	t.Causes = Causes{diagnosis.Cause(r, true), diagnosis.Cause(r, false), metrics.TPOT}
+	if a.E2E < a.TPOT || g.Latency == metrics.E2E {
+		t.Causes.Latency = metrics.E2E
 	}
 	latency, kept := diagnosis.Worst(a)
 	first, words := latency == "TTFT", fmt.Sprintf("%s of the requests keep the limit of %s",
-		units.Percent(kept), latency)
+		units.PercentOf(kept, g.Target), latency)
 	if g.Name != "" {
 		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("%s of the requests keep the "+
-			"limit of %s", units.Percent(g.Kept.Mean), g.Name)
+			"limit of %s", units.PercentOf(g.Kept.Mean, g.Target), g.Name)
 	}
 	if t.Growing {
 		words += ", and the queue grows"
 	}
-	return of + words + ": " + diagnosis.Cause(r, first)
+	cause := t.Causes.Other
+	if first {
+		cause = t.Causes.First
+	}
+	return classOf(g) + words + ": " + cause
 }
 
 // A replica that begins empty takes some lengths of a request to fill. What keeps the SLO at a rate

@@ -14,6 +14,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -439,6 +440,37 @@ func TestBinomialsAddUp(t *testing.T) {
 				t.Errorf("%d of %g: %g, mean %g", n, p, sum, mean)
 			}
 		}
+	}
+}
+
+// Where a run keeps the SLO, and does not with latencies as late as they may be, the reason is the
+// latency that makes it so.
+func TestTheReasonIsWhatIsLate(t *testing.T) {
+	f, err := scenarios.Parse("a.yaml", []byte(`
+model: llama-3.1-8b
+hardware: l40s
+slo: {ttft: 150ms, tpot: 60ms, percentile: 99}
+workload: {rate: 1/s, prompt: 300, output: 40, requests: 400}
+`))
+	testkit.OK(t, err)
+	got, err := Simulate(t.Context(), f, "0.95")
+	testkit.OK(t, err)
+	one := got.(Trial)
+	if one.Kept.Mean != 1 {
+		t.Fatalf("%+v", one)
+	}
+	for words, late := range map[string]asked.Late{
+		"limit of TTFT, as late as it may be: " + one.Causes.First: {First: 1, FirstTail: 8, Tail: 1},
+		"limit of TPOT, as late as it may be: " + one.Causes.Other: {First: 1, FirstTail: 1, Tail: 3},
+	} {
+		under := one.Under(late)
+		if share := units.PercentOf(under.Kept.Mean, 0.99); under.Kept.Mean > 0.99 ||
+			under.Limit != share+" of the requests keep the "+words {
+			t.Errorf("%+v: %g keep it: %s", late, under.Kept.Mean, under.Limit)
+		}
+	}
+	if none := one.Under(asked.Late{First: 1, FirstTail: 1.01, Tail: 1}); none.Limit != one.Limit {
+		t.Errorf("nothing is late: %s", none.Limit)
 	}
 }
 
