@@ -294,6 +294,10 @@ func (c *Catalog) Named(name string) (a *Architecture, notes []string, err error
 	if a, err = m.release(name); err == nil && form.Weights != "" {
 		a = a.storedAs(standardFormat(form.Weights))
 	}
+	if err == nil && form.Cache != "" && a.KV != form.Cache {
+		changed := *a
+		changed.KV, a = form.Cache, &changed
+	}
 	return a, notes, err
 }
 

@@ -21,6 +21,9 @@ type Release struct {
 	Of         string `csv:"of"`
 	// Weights is the number format of most of its weights.
 	Weights hardware.DType `csv:"weights"`
+	// Cache is the number format in which its config.json says to cache; empty where it says none,
+	// or was not read.
+	Cache hardware.DType `csv:"cache"`
 	// Source says where Weights is from.
 	Source string `csv:"source"`
 }
@@ -52,7 +55,7 @@ func ReadRelease(repository string) (form Release, ok bool) {
 	if n.nearest != "" {
 		source = "its name, of a format whose bytes are within 5 % of these,"
 	}
-	return Release{repository, n.of, n.weights, source}, true
+	return Release{Repository: repository, Of: n.of, Weights: n.weights, Source: source}, true
 }
 
 // released returns the row of the table of a checkpoint, and whether it has one.

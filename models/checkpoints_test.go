@@ -1,6 +1,7 @@
 package models
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,6 +57,31 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 	}
 	if seen < 5 {
 		t.Errorf("saw %d checkpoints in FP8", seen)
+	}
+}
+
+// The cache of a checkpoint that is named is that of its config.json, where that is at hand.
+func TestNamesSayTheCacheOfConfigs(t *testing.T) {
+	catalogue, err := Load()
+	testkit.OK(t, err)
+	seen := map[hardware.DType]int{}
+	for _, c := range Releases() {
+		name := testkit.Shared(t, "configs", strings.Replace(c.Repository, "/", "--", 1)+
+			"_config.json")
+		if _, err := os.Stat(name); err != nil {
+			continue
+		}
+		stored, err := readPublished(t, name)
+		testkit.OK(t, err)
+		named, _, err := catalogue.Named(c.Repository)
+		testkit.OK(t, err)
+		if seen[stored.KV]++; named.KV != stored.KV || c.Cache != stored.KV {
+			t.Errorf("%s: its config.json says a cache in %q, the table %q, its name %q",
+				c.Repository, stored.KV, c.Cache, named.KV)
+		}
+	}
+	if seen["fp8"] < 10 || seen[""] < 2 {
+		t.Errorf("saw %v", seen)
 	}
 }
 

@@ -247,6 +247,9 @@ func find(r *reading, catalogue *models.Catalog) {
 	form.Of = models.PublishedAs(model, form.Of)
 	r.Set("model", form.Of)
 	r.Set("engine.weights", string(form.Weights))
+	if form.Cache != "" && r.Terms["engine.kv-cache"] == "" {
+		r.Set("engine.kv-cache", string(form.Cache))
+	}
 	says := form.Source
 	if strings.HasPrefix(says, "configs: ") {
 		says = "its config.json"

@@ -19,8 +19,12 @@ func (d *Replica) common() options.Terms {
 	t.Set("parallelism.redundant-experts", strconv.Itoa(p.Redundant))
 	d.setLimit(t, policies.Sequences)
 	d.setParameters(t)
-	if d.Engine.KVCache == "fp8" {
+	form, _ := models.ReadRelease(d.Model)
+	switch {
+	case d.Engine.KVCache == "fp8":
 		t["engine.kv-cache"] = "fp8"
+	case form.Cache != "": // which engines take where no format is asked for
+		t["engine.kv-cache"] = "bf16"
 	}
 	if d.Role != "mixed" {
 		t["pool"] = d.Role

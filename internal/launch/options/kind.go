@@ -91,9 +91,9 @@ func kindOf(name string) kind {
 	case "chunk":
 		return kind{chunk, as}
 	case "format":
-		return kind{format, oneOf("fp8", "fp8")}
+		return kind{format, oneOf("fp8", "fp8", "bf16", "bfloat16")}
 	case "cache":
-		return kind{format, oneOf("fp8", "fp8_e4m3")}
+		return kind{format, oneOf("fp8", "fp8_e4m3", "bf16", "bfloat16")}
 	case "stored":
 		return kind{stored, oneOf("fp8", "fp8")}
 	case "precision":
