@@ -21,8 +21,8 @@ type Release struct {
 	Of         string `csv:"of"`
 	// Weights is the number format of most of its weights.
 	Weights hardware.DType `csv:"weights"`
-	// Cache is the number format in which its config.json says to cache; empty where it says none,
-	// or was not read.
+	// Cache is the number format in which its config.json says to cache; empty where it does not
+	// say one, or was not read.
 	Cache hardware.DType `csv:"cache"`
 	// Source says where Weights is from.
 	Source string `csv:"source"`

@@ -287,10 +287,11 @@ func (p *server) fit() {
 	case made == 0 || made > most:
 		refused := ""
 		if e := p.Config.Release.Engine; e != nil && e.Name == "vllm" && made > most {
-			refused = fmt.Sprintf(", with which vLLM does not start: give it --max-model-len %d", most)
+			refused = fmt.Sprintf(", with which vLLM does not start: give it --max-model-len %d",
+				most)
 		}
-		p.warn("contexts are limited to the %d tokens that the KV cache holds; %s was made for %d%s",
-			most, name, made, refused)
+		p.warn("contexts are limited to the %d tokens that the KV cache holds; %s was made for "+
+			"%d%s", most, name, made, refused)
 		p.s.Engine.MaxModelLen = most
 	default:
 		p.s.Engine.MaxModelLen = made

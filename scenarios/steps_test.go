@@ -35,7 +35,8 @@ func TestVLLMDoesNotStartWithLongerContexts(t *testing.T) {
 		s := presetScenario(t, "model: qwen3-32b\nhardware: h100-sxm\nworkload: {requests: 1}\n"+
 			"engine: "+preset+"\n")
 		words := strings.Join(s.Warnings, "\n")
-		if !strings.Contains(words, want) || strings.Contains(words, "vLLM") != (preset != "sglang") {
+		if !strings.Contains(words, want) ||
+			strings.Contains(words, "vLLM") != (preset != "sglang") {
 			t.Errorf("%s: %q, want %q", preset, words, want)
 		}
 	}

@@ -253,7 +253,8 @@ func (s *cheapestGoal) contenders() (list []int, more bool) {
 		tuned[r.option] = true
 	}
 	for i, o := range s.options {
-		if (o.From == i || tuned[i]) && s.outcomes[i].kind != unfit && s.leastCost(i) <= contender*s.cost() {
+		ours := o.From == i || tuned[i]
+		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= contender*s.cost() {
 			list = append(list, i)
 		}
 	}

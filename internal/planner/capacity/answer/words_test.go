@@ -426,7 +426,8 @@ func TestInputsThatChangeTheAnswer(t *testing.T) {
 	}
 	a.Sensitivity = []Sensitivity{{Input: "rate"}}
 	a.addChanges(&g, false)
-	says(t, g.all(), "wrong by 10%, among the settings tried, the answer is the same.", "no: nearest")
+	says(t, g.all(), "wrong by 10%, among the settings tried, the answer is the same.",
+		"no: nearest")
 	a.Contenders = 7
 	for i := range 7 {
 		a.Sensitivity = append(a.Sensitivity, Sensitivity{Input: fmt.Sprint("input ", i),

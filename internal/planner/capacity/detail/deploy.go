@@ -234,8 +234,8 @@ const evenOdds = 0.5
 
 // likely finds the least number of replicas of the chosen option that keep the SLO at even odds: in
 // steps that double from the chosen number down where both latencies are as late as in half of the
-// cases, and from there up until the chance of the two together is even and known well enough to act
-// on. It returns nil where that is the chosen number, and for fleets that start and stop
+// cases, and from there up until the chance of the two together is even and known well enough to
+// act on. It returns nil where that is the chosen number, and for fleets that start and stop
 // replicas, or lose them.
 func (f *Fleet) likely(ctx context.Context) (*answer.CheaperFleet, error) {
 	o, n := f.Option, f.Replicas
@@ -251,7 +251,8 @@ func (f *Fleet) likely(ctx context.Context) (*answer.CheaperFleet, error) {
 	})
 	for k := least; err == nil && k < n; k += near {
 		var c answer.Chance
-		if c, err = f.chanceOf(ctx, k); err != nil || c.Probability < evenOdds || !c.Decides() {
+		c, err = f.chanceOf(ctx, k)
+		if err != nil || c.Probability < evenOdds || !c.Decides() {
 			continue // an error ends the loop
 		}
 		if f.asSure(&c) {

@@ -460,12 +460,12 @@ workload: {rate: 1/s, prompt: 300, output: 40, requests: 400}
 		t.Fatalf("%+v", one)
 	}
 	for words, late := range map[string]asked.Late{
-		"limit of TTFT, as late as it may be: " + one.Causes.First: {First: 1, FirstTail: 8, Tail: 1},
-		"limit of TPOT, as late as it may be: " + one.Causes.Other: {First: 1, FirstTail: 1, Tail: 3},
+		"TTFT, as late as it may be: " + one.Causes.First: {First: 1, FirstTail: 8, Tail: 1},
+		"TPOT, as late as it may be: " + one.Causes.Other: {First: 1, FirstTail: 1, Tail: 3},
 	} {
 		under := one.Under(late)
 		if share := units.PercentOf(under.Kept.Mean, 0.99); under.Kept.Mean > 0.99 ||
-			under.Limit != share+" of the requests keep the "+words {
+			under.Limit != share+" of the requests keep the limit of "+words {
 			t.Errorf("%+v: %g keep it: %s", late, under.Kept.Mean, under.Limit)
 		}
 	}
