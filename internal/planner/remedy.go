@@ -14,11 +14,15 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// A simulation has at most requestsFirst requests, and requestsMore for each further replica.
+// The first requests of a load are tried: requestsFirst, and requestsMore for each further replica.
 const (
 	requestsFirst = 1500
 	requestsMore  = 500
 )
+
+// mostWhole is the most requests of a load that is tried as a whole, because its first requests do
+// not show its fault. A simulation of so many takes a second or so for each change.
+const mostWhole = 100_000
 
 // TryRemedies adds the changes that would help to a result's diagnosis, if the SLO is missed or the
 // system overloaded. load reads its scenario again. Changes of the keys in leaveOut, such as
@@ -28,15 +32,21 @@ func TryRemedies(ctx context.Context, load func() (*scenarios.File, error), r *s
 	if r.Begun() == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded {
 		return nil
 	}
-	before, built, err := run(ctx, load, func(*scenarios.Scenario) {})
+	before, built, err := run(ctx, load, false, func(*scenarios.Scenario) {})
 	if err != nil {
 		return err
+	}
+	whole := r.Begun() <= mostWhole && (built.Unsteady() != "" || !showsFault(before, r))
+	if whole {
+		before = r
+	} else if !showsFault(before, r) {
+		return nil // what changes do to these requests says nothing of the fault
 	}
 	for _, c := range candidates(built, r) {
 		if key, _, _ := strings.Cut(c.set[0], "="); slices.Contains(leaveOut, key) {
 			continue
 		}
-		after, _, err := run(ctx, load, c.apply)
+		after, _, err := run(ctx, load, whole, c.apply)
 		if scenarios.IsInputError(err) {
 			continue // the change does not fit, such as a batch for which there is no memory
 		}
@@ -50,6 +60,13 @@ func TryRemedies(ctx context.Context, load func() (*scenarios.File, error), r *s
 	}
 	slices.SortStableFunc(r.Diagnosis.Remedies, better)
 	return nil
+}
+
+// showsFault reports whether a run of the first requests of a load misses the SLO, or is
+// overloaded, where the whole load is.
+func showsFault(first, whole *scenarios.Result) bool {
+	return (whole.SLOMet || !first.SLOMet) && (whole.Diagnosis.Load != scenarios.Overloaded ||
+		first.Diagnosis.Load == scenarios.Overloaded)
 }
 
 // better orders remedies: those under which the SLO is met first, the cheapest of them first, and
@@ -101,8 +118,9 @@ func price(before, after *scenarios.Result) float64 {
 	return math.Round(ratio*1e9) / 1e9 // without the last bits, so that equal prices have ratio 1
 }
 
-// run simulates a changed scenario, and returns it with its defaults filled in.
-func run(ctx context.Context, load func() (*scenarios.File, error),
+// run simulates the whole load or the first requests of a changed scenario, and returns it with its
+// defaults filled in.
+func run(ctx context.Context, load func() (*scenarios.File, error), whole bool,
 	change func(*scenarios.Scenario)) (*scenarios.Result, *scenarios.Scenario, error) {
 	f, err := load()
 	if err != nil {
@@ -110,7 +128,7 @@ func run(ctx context.Context, load func() (*scenarios.File, error),
 	}
 	most := int64(requestsFirst + requestsMore*(replicas(&f.Scenario)-1))
 	change(&f.Scenario)
-	if w := &f.Scenario.Workload; w.Requests == 0 || w.Requests > most {
+	if w := &f.Scenario.Workload; !whole && (w.Requests == 0 || w.Requests > most) {
 		w.Requests = most
 	}
 	simulation, err := f.Build(policies.Default())

@@ -120,6 +120,50 @@ func TestRemediesHold(t *testing.T) {
 	}
 }
 
+// waveLoad is a load that begins in its trough and misses its SLO at its peak, for one replica.
+const waveLoad = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: {pattern: wave, " +
+	"average: 20/s, swing: 0.9, period: 10m, peak: 5m}, prompt: 900, output: 200, " +
+	"duration: 10m}\nslo: {ttft: 1s, tpot: 30ms, percentile: 95}\n"
+
+// What helps is tried where the fault shows: with all of a load that changes. Where its first
+// requests keep the SLO and it is too long for that, nothing is said.
+func TestRemediesAreTriedWhereTheFaultShows(t *testing.T) {
+	r := triedText(t, waveLoad)
+	if len(r.Diagnosis.Remedies) == 0 {
+		t.Fatal("nothing was tried")
+	}
+	best := r.Diagnosis.Remedies[0]
+	if r.SLOMet || !best.Met || !best.Helps || best.Set[0] != "replicas=2" ||
+		best.Requests != r.Sent() || best.Kept[0] != r.Attainment.All {
+		t.Errorf("of %d requests %g keep the SLO; best: %+v", r.Sent(), r.Attainment.All, best)
+	}
+	if again := triedText(t, waveLoad, best.Set...); again.Attainment.All != best.Kept[1] {
+		t.Errorf("%g of the requests meet the SLO, %g were announced", again.Attainment.All,
+			best.Kept[1])
+	}
+	long := triedText(t, waveLoad, "workload.rate.period=120m", "workload.rate.peak=60m",
+		"workload.duration=120m", "workload.output=50", "workload.rate.average=30/s")
+	if long.SLOMet || long.Begun() <= mostWhole || len(long.Diagnosis.Remedies) > 0 {
+		t.Errorf("of %d requests %g keep the SLO: %+v", long.Begun(), long.Attainment.All,
+			long.Diagnosis.Remedies)
+	}
+	const up, over = scenarios.KeepsUp, scenarios.Overloaded
+	for _, c := range []struct {
+		first, whole *scenarios.Result
+		want         bool
+	}{
+		{after(up, true, 1, 1), after(up, false, 0.5, 1), false},
+		{after(up, false, 0.8, 1), after(up, false, 0.5, 1), true},
+		{after(up, false, 0.8, 1), after(over, false, 0.5, 1), false},
+		{after(over, false, 0.8, 1), after(over, false, 0.5, 1), true},
+		{after(over, true, 1, 1), after(over, true, 1, 1), true},
+	} {
+		if showsFault(c.first, c.whole) != c.want {
+			t.Errorf("%+v of %+v", c.first.Diagnosis, c.whole.Diagnosis)
+		}
+	}
+}
+
 // Static batches give all tokens of an answer at once: there is no TPOT to speak of. Without a
 // price of the accelerator, a remedy has none.
 func TestWhatIsNotThereIsNotTold(t *testing.T) {
