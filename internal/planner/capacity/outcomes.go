@@ -77,8 +77,8 @@ func (s *standing) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
 // For a larger menu, it has the outcomes of the simulated options.
 const mostOutcomes = 10_000
 
-// addOutcomes counts the options that were not simulated, and adds the outcomes of options to the
-// answer.
+// addOutcomes counts the options of the menu that were not simulated, and adds the outcomes of all
+// options to the answer.
 func addOutcomes(a *answer.Answer, s *search) {
 	for i, outcome := range s.outcomes {
 		why := outcome.kind.String()
@@ -87,14 +87,17 @@ func addOutcomes(a *answer.Answer, s *search) {
 			a.Outcomes = append(a.Outcomes, answer.Outcome{Label: s.label(i), Kind: why,
 				Words: s.words(i), Ceiling: s.options[i].Ceiling})
 		}
-		if tried {
+		if tried || i >= s.listed() {
 			continue
 		}
 		at := slices.IndexFunc(a.Pruned, func(p answer.Pruned) bool { return p.Why == why })
 		if at < 0 {
 			at = len(a.Pruned)
-			a.Pruned = append(a.Pruned,
-				answer.Pruned{Why: why, Example: s.label(i) + ": " + s.words(i)})
+			example := s.label(i)
+			if words := s.words(i); words != "" {
+				example += ": " + words
+			}
+			a.Pruned = append(a.Pruned, answer.Pruned{Why: why, Example: example})
 		}
 		a.Pruned[at].Options++
 	}

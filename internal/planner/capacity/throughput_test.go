@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
@@ -164,6 +165,34 @@ func TestThroughputsAreOfWholeFleets(t *testing.T) {
 	}
 	if shown < 2*len(seeds) {
 		t.Errorf("only %d fleets were shown", shown)
+	}
+}
+
+// The options that are said not to be simulated are of the menu, whatever settings were added to it,
+// and no example ends where its reason would begin.
+func TestSettingsAreNotCountedAsOptions(t *testing.T) {
+	s, _ := prepared(t, `
+model: qwen3-14b
+workload: {prompt: 1000, output: 100}
+slo: {ttft: 1s, tpot: 40ms, percentile: 90}
+goal: {find: throughput, budget: $7/h}
+menu: {hardware: [{accelerator: h100-sxm, count: 2}, {accelerator: a40, count: 2}], tensor: [1, 2]}
+effort: {requests: 200, most-requests: 200}
+`)
+	testkit.OK(t, goalOf(s).find(t.Context()))
+	a := &answer.Answer{}
+	addOutcomes(a, s)
+	left := 0
+	for _, p := range a.Pruned {
+		left += p.Options
+		if strings.HasSuffix(strings.TrimSpace(p.Example), ":") {
+			t.Errorf("an example without its reason: %q", p.Example)
+		}
+	}
+	if listed := s.listed(); listed != 4 || len(s.options) == listed || left >= listed ||
+		len(a.Outcomes) != len(s.options) {
+		t.Errorf("%d of %d options are not simulated, %d with settings: %+v", left, listed,
+			len(s.options), a.Pruned)
 	}
 }
 
