@@ -42,9 +42,10 @@ type FittedFactor struct {
 	Deviation float64 `json:"deviation"`
 	// Learnt says that the deviation is clearly less than before the measurements.
 	Learnt bool `json:"learnt"`
-	// Bound says that the value is at a bound, or learnt and within its deviation of one: the
-	// server differs from its kind by as much as is believed to be possible, or more.
+	// Bound says that the value is at a bound, or learnt and within its deviation of one, which is
+	// Near: the server differs from its kind by as much as is believed to be possible, or more.
 	Bound bool `json:"at_bound,omitempty"`
+	Near  bool `json:"near_bound,omitempty"`
 }
 
 // Error is the error of a quantity of a run: predicted over measured, less 1.
@@ -85,7 +86,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			Deviation: f.spread(s.at[j], deviation),
 			Learnt:    p.free[j] && deviation < f.Prior/math.Sqrt2}
 		off, bound := math.Abs(s.at[j]), mostLog*f.Prior
-		found.Bound = off >= bound-1e-9 || found.Learnt && off+deviation >= bound
+		found.Near = off < bound-1e-9 && found.Learnt && off+deviation >= bound
+		found.Bound = off >= bound-1e-9 || found.Near
 		r.Factors = append(r.Factors, found)
 		if !found.Learnt && (p.free[j] || !f.Asked) {
 			r.Unknown = append(r.Unknown, f.Name)

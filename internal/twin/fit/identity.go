@@ -120,8 +120,8 @@ func unitOff(ratio float64) string {
 }
 
 // Refusals says why the fit is no twin of the server: an error of more than 15 % on what was held
-// out, a factor at its bound, three deviations from what is believed before measurements, or
-// requests that no one server answers so. It is empty for a twin.
+// out, a factor at its bound or within its deviation of it, three deviations from what is believed
+// before measurements, or requests that no one server answers so. It is empty for a twin.
 func (r *Result) Refusals() []string {
 	list := slices.Clone(r.doubts)
 	e := r.HeldOut()
@@ -137,17 +137,29 @@ func (r *Result) Refusals() []string {
 	}
 	for i := range r.Factors {
 		if f := &r.Factors[i]; f.Bound {
-			list = append(list, fmt.Sprintf("found %.3g for the factor on %s (%s), which is its "+
-				"bound, want %s", f.Value, f.Of, f.Name, boundsOf(f.Name)))
+			list = append(list, fmt.Sprintf("found %.3g for the factor on %s (%s), which %s, want %s",
+				f.Value, f.Of, f.Name, f.atBound(), boundsOf(f)))
 		}
 	}
 	return list
 }
 
-// boundsOf returns the bounds of a factor in words.
-func boundsOf(name string) string {
+// atBound says where a factor is whose Bound is true.
+func (f *FittedFactor) atBound() string {
+	if f.Near {
+		return "is within its deviation of its bound"
+	}
+	return "is at its bound"
+}
+
+// boundsOf returns the bounds of a factor that is at one, in words.
+func boundsOf(found *FittedFactor) string {
 	all := Factors()
-	f := &all[slices.IndexFunc(all, func(f Factor) bool { return f.Name == name })]
+	f := &all[slices.IndexFunc(all, func(f Factor) bool { return f.Name == found.Name })]
 	least, most := f.bounds()
-	return fmt.Sprintf("a value between %.3g and %.3g", f.value(least), f.value(most))
+	words := fmt.Sprintf("a value between %.3g and %.3g", f.value(least), f.value(most))
+	if found.Near {
+		words += ", by more than its deviation"
+	}
+	return words
 }

@@ -20,7 +20,7 @@ func (r *Result) WriteText(to io.Writer) error {
 			known = " (the data say no more than was believed before)"
 		}
 		if f.Bound {
-			known = " (at its bound)"
+			known = " (" + f.atBound() + ")"
 		}
 		deviation := fmt.Sprintf("%.1f %%", 100*f.Deviation)
 		if factors[i].trip() {
