@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -51,8 +52,8 @@ func newProblem(server *Server, runs []observed.Run, hold float64) (*problem, er
 			return nil, err
 		}
 	}
-	if len(p.data)+len(p.steps) == 0 {
-		return nil, errors.New("nothing to fit to: no run has latencies or times of steps")
+	if !p.hasFitted() {
+		return nil, tooLittle(runs, hold)
 	}
 	alone := simulation.Servers()[0].Parallel.GPUs() == 1
 	for _, f := range Factors() {
@@ -60,6 +61,59 @@ func newProblem(server *Server, runs []observed.Run, hold float64) (*problem, er
 			!(f.Name == "request" && len(p.data) == 0))
 	}
 	return p, nil
+}
+
+// hasFitted reports whether any datum is fitted to, the rate left out that latencies of requests
+// make.
+func (p *problem) hasFitted() bool {
+	for i := range len(p.data) + len(p.steps) {
+		if d := p.datum(i); p.fitted(d) &&
+			(d.quantity != Rate || len(p.runs[d.run].Requests) == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooLittle returns the error for runs without a group that is fitted to: it says what the run with
+// most has, and how much is needed.
+func tooLittle(runs []observed.Run, hold float64) error {
+	requests, steps := 0, 0
+	for i := range runs {
+		r := &runs[i]
+		steps = max(steps, len(r.Steps))
+		sent := 0.0
+		for j := range r.Intervals {
+			if v := &r.Intervals[j]; max(v.TTFT, v.TPOT, v.E2E) > 0 {
+				sent += v.Requests
+			}
+		}
+		requests = max(requests, int(sent))
+		for _, f := range figures() {
+			n := 0
+			for j := range r.Requests {
+				if q := &r.Requests[j]; !q.Failed && q.Output > 0 && f.measured(q) > 0 {
+					n++
+				}
+			}
+			requests = max(requests, n)
+		}
+	}
+	rest := ""
+	if hold > 0 {
+		rest = fmt.Sprintf(" before the last %s of the time, which is held out (--hold)",
+			units.Percent(hold))
+	}
+	switch {
+	case requests > 0:
+		return fmt.Errorf("too little to fit to: found %s with latencies in a run, want at least "+
+			"%d%s", units.Plural(requests, "request"), fewest, rest)
+	case steps > 0:
+		return fmt.Errorf("too little to fit to: found %s in a run, want at least %d of prompts, "+
+			"of decoding, or of both together%s", units.Plural(steps, "step"),
+			fewest*groupsOfSteps, rest)
+	}
+	return errors.New("nothing to fit to: no run has latencies or times of steps")
 }
 
 // predict returns the predicted figure of each datum, then of each group of steps. Runs without
