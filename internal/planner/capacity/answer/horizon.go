@@ -70,16 +70,18 @@ func (h *Horizon) paid(label string) []float64 {
 	return list
 }
 
-// words says what is rented: "2 replicas of 1 × b200 from month 5 to 9, by the month ($98)".
+// words says what is rented: "2 replicas of 1 × b200 from month 5 to month 9, by the month ($98)".
 func (r *Rental) words(a *Answer) string {
-	from := ""
+	from, to := "", fmt.Sprintf(" to month %d", r.To)
 	if r.From > 1 {
 		from = fmt.Sprintf(" from month %d", r.From)
 	}
-	term := fmt.Sprintf(" to month %d, by the month", r.To)
+	if r.From == r.To {
+		from, to = "", fmt.Sprintf(" in month %d", r.To)
+	}
+	term := to + ", by the month"
 	if r.Share < 1 {
-		term = fmt.Sprintf(" to month %d, by the hour for %s of the time", r.To,
-			units.Percent(r.Share))
+		term = fmt.Sprintf("%s, by the hour for %s of the time", to, units.Percent(r.Share))
 	}
 	if r.Term > 1 {
 		term = fmt.Sprintf(", committed for %d months", r.Term)

@@ -483,6 +483,9 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	h.Uncommitted, h.Rentals[1].Share = 150, 0.4
 	says(t, plain(h.brief(a)), "Without commitments it would cost $30 more.",
 		"to month 3, by the hour for 40% of the time ($30).")
+	h.Rentals[1].From = 3
+	says(t, plain(h.brief(a)), "x in month 3, by the hour for 40% of the time ($30).")
+	says(t, (&Rental{"x", 1, 1, 1, 1, 9, 1}).words(a), "1 replica of x in month 1, by the month")
 	*h.TwiceRegret = 7
 	says(t, plain(h.brief(a)), "costs $0 too much if the load grows half as fast, and $7 if")
 	h.TwiceRegret = nil
