@@ -224,6 +224,45 @@ func TestProseNamesTheServer(t *testing.T) {
 	}
 }
 
+// A size beside an accelerator's name is its own: one of another size is taken, or else the size is
+// told as an assumption. Sizes of a host's memory and of
+// several accelerators together say nothing.
+func TestSizesOfAcceleratorsAreRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"one H100 40GB":      "h100-sxm: no h100 of 40 GB is known: the server runs on h100-sxm, of ",
+		"A100 20GB":          "a100-80gb-sxm: no a100 of 20 GB is known: ",
+		"NVIDIA-H100-40GB":   "h100-sxm: no h100 of 40 GB",
+		"RTX 4090 48GB":      "rtx-4090: no rtx-4090 of 48 GB",
+		"H100 94GB":          "h100-nvl: the h100 of 94 GB is read as h100-nvl",
+		"A100 40 GB":         "a100-40gb-sxm: ",
+		"an A100 SXM (40GB)": "a100-40gb-sxm: ", "A100 PCIe 40 GiB": "a100-40gb-pcie: ",
+		"40GB A100": "a100-40gb-sxm: ", "V100 SXM2 16GB": "v100-16gb-sxm2: ",
+		"A100 80GB PCIe": "a100-80gb-pcie: ", "H100 80GB HBM3": "h100-sxm: ",
+		"8x H100 640GB": "h100-sxm: ", "H100 with 512GB RAM": "h100-sxm: ",
+		"H100 512 GB host memory": "h100-sxm: ", "H100 (25 GB free)": "h100-sxm: ",
+		"H100 900GB/s": "h100-sxm: ", "B300 288GB": "b300-sxm: ", "B200 192GB": "b200-sxm: ",
+		"L40S (48 GB)": "l40s: ", "GH200 96GB HBM3 480GB LPDDR5X": "gh200: ",
+		"M3 Max 128GB": "m3-max: ", "TPU v5e 16GB": "tpu-v5e: ",
+	} {
+		p, err := Read(text+"\nvllm serve meta-llama/Llama-3.1-8B-Instruct\n", Options{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		told := ""
+		for _, words := range p.Assumed {
+			if strings.Contains(words, "--gpu names another") {
+				told += words
+			}
+		}
+		got := p.GPU + ": " + told
+		if !strings.HasPrefix(got, want) || strings.HasSuffix(want, ": ") && want == p.GPU+": " &&
+			told != "" {
+			t.Errorf("%s: found %s, want %s", text, got, want)
+		}
+	}
+}
+
 // What is missing is asked for, with its flag; what is no thread is refused.
 func TestWhatIsMissing(t *testing.T) {
 	const server = "vllm serve meta-llama/Llama-3.1-8B-Instruct"

@@ -18,6 +18,9 @@ type forms struct {
 	engine, generator, set, lead, python *regexp.Regexp
 	// count is a number of accelerators, word a word of a name, release an engine's version.
 	count, word, release *regexp.Regexp
+	// behind and before are a size beside an accelerator's name; the second part of behind is of a
+	// size of something else.
+	behind, before *regexp.Regexp
 }
 
 var newForms = sync.OnceValue(func() forms {
@@ -36,6 +39,10 @@ var newForms = sync.OnceValue(func() forms {
 		python: regexp.MustCompile(`\bpython3? (?:-m )?\S*$`),
 		count:  regexp.MustCompile(`\b\d{1,4} ?[x×*] ?`),
 		word:   regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9-]*`),
+		behind: regexp.MustCompile(`(?i)^(?:[ ([_-]|(?:sxm\d?|pcie|nvl|hbm\d?e?)\b)*[ ([_-]` +
+			`(\d{1,3}) ?Gi?B\b(/s?| +(?:of|host|ram|dram|free|kv|cache|system|cpu|swap|weights|` +
+			`model|per)\b)?`),
+		before: regexp.MustCompile(`(?i)(?:^|[^\w.])(\d{1,3}) ?Gi?B[ -]+(?:nvidia +)?$`),
 		release: regexp.MustCompile(`(?i)\b(vllm|sglang|tensorrt-llm|trtllm)(?: version)?` +
 			`[ =:,，@-]{1,4}v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\.?(?:post|rc)\d{1,2})?)\b`),
 	}
