@@ -75,8 +75,8 @@ const (
 )
 
 // ofSize returns the accelerator of the family of a named one, as h100 is, that has a size in GB; 0
-// is any size. counted says that the size may be that of several. Where none of the form of the
-// named one has the size, words say what is assumed.
+// is any size. counted says that the size may be that of several. Where no accelerator of the form
+// of the named one has the size, words say what is assumed.
 func ofSize(catalog hardware.Catalog, named string, size float64, counted bool) (name,
 	words string) {
 	family := regexp.MustCompile(`^.*?\d[^-]*`).FindString(named) // h100, or rtx-4090
@@ -111,15 +111,15 @@ func ofSize(catalog hardware.Catalog, named string, size float64, counted bool) 
 		}
 	}
 	if len(found) > 0 {
-		return found[0], fmt.Sprintf("the %s of %.0f GB is read as %s; --gpu names another", family, size,
-			found[0])
+		return found[0], fmt.Sprintf("the %s of %.0f GB is read as %s; --gpu names another",
+			family, size, found[0])
 	}
-	return named, fmt.Sprintf("no %s of %.0f GB is known: the server runs on %s, of %s; --gpu names "+
-		"another", family, size, named, strings.Join(there, ", "))
+	return named, fmt.Sprintf("no %s of %.0f GB is known: the server runs on %s, of %s; --gpu "+
+		"names another", family, size, named, strings.Join(there, ", "))
 }
 
-// gpus returns the accelerators of a line, given their names by all names, with the sizes in GB that
-// stand beside them, or 0.
+// gpus returns the accelerators of a line, given their names by all names, with the sizes in GB
+// that stand beside them, or 0.
 func (f *forms) gpus(names map[string]string, line string) map[string]float64 {
 	found := map[string]float64{}
 	line = f.count.ReplaceAllString(line, " ")

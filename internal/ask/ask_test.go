@@ -229,7 +229,8 @@ func TestProseNamesTheServer(t *testing.T) {
 // several accelerators together say nothing.
 func TestSizesOfAcceleratorsAreRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"one H100 40GB":      "h100-sxm: no h100 of 40 GB is known: the server runs on h100-sxm, of ",
+		"one H100 40GB": "h100-sxm: no h100 of 40 GB is known: the server runs on h100-sxm, " +
+			"of h100-sxm (79 GiB), h100-64gb-sxm (63 GiB)",
 		"A100 20GB":          "a100-80gb-sxm: no a100 of 20 GB is known: ",
 		"NVIDIA-H100-40GB":   "h100-sxm: no h100 of 40 GB",
 		"RTX 4090 48GB":      "rtx-4090: no rtx-4090 of 48 GB",

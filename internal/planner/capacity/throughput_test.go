@@ -168,15 +168,17 @@ func TestThroughputsAreOfWholeFleets(t *testing.T) {
 	}
 }
 
-// The options that are said not to be simulated are of the menu, whatever settings were added to it,
-// and no example ends where its reason would begin.
+// The options that are said not to be simulated are of the menu, whatever settings were added to
+// it, and no example ends where its reason would begin.
 func TestSettingsAreNotCountedAsOptions(t *testing.T) {
 	s, _ := prepared(t, `
 model: qwen3-14b
 workload: {prompt: 1000, output: 100}
 slo: {ttft: 1s, tpot: 40ms, percentile: 90}
 goal: {find: throughput, budget: $7/h}
-menu: {hardware: [{accelerator: h100-sxm, count: 2}, {accelerator: a40, count: 2}], tensor: [1, 2]}
+menu:
+  hardware: [{accelerator: h100-sxm, count: 2}, {accelerator: a40, count: 2}]
+  tensor: [1, 2]
 effort: {requests: 200, most-requests: 200}
 `)
 	testkit.OK(t, goalOf(s).find(t.Context()))

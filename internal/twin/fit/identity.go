@@ -137,8 +137,8 @@ func (r *Result) Refusals() []string {
 	}
 	for i := range r.Factors {
 		if f := &r.Factors[i]; f.Bound {
-			list = append(list, fmt.Sprintf("found %.3g for the factor on %s (%s), which %s, want %s",
-				f.Value, f.Of, f.Name, f.atBound(), boundsOf(f)))
+			list = append(list, fmt.Sprintf("found %.3g for the factor on %s (%s), which %s, "+
+				"want %s", f.Value, f.Of, f.Name, f.atBound(), boundsOf(f)))
 		}
 	}
 	return list

@@ -62,8 +62,8 @@ func TestTooLittleIsSaidWithItsNumber(t *testing.T) {
 		hold float64
 		want string
 	}{
-		{requests(1, 0, 0), 0.3, "found 1 request with latencies in a run, want at least 8 before " +
-			"the last 30% of the time"},
+		{requests(1, 0, 0), 0.3, "found 1 request with latencies in a run, want at least 8 " +
+			"before the last 30% of the time"},
 		{requests(10, 0, 0), 0.3, "found 10 requests"},
 		{requests(7, 0, 0), 0, "found 7 requests with latencies in a run, want at least 8"},
 		{requests(7, 0, 4), 0, "found 7 requests"},
