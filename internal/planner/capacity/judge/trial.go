@@ -87,9 +87,17 @@ func (t Trial) Under(late asked.Late) Trial {
 	if late.Tail = 1; g.Kept.Mean < before.Under(late).Kept.Mean {
 		name, cause = strings.ToUpper(string(t.Causes.Latency)), t.Causes.Other
 	}
-	t.Limit = fmt.Sprintf("%s%s of the requests keep the limit of %s, as late as it may be: %s",
-		classOf(g), units.PercentOf(g.Kept.Mean, g.Target), cmp.Or(g.Name, name), cause)
+	t.Limit = fmt.Sprintf("%s%s of the requests keep the limit of %s, as late as it may be%s: %s",
+		classOf(g), units.PercentOf(g.Kept.Mean, g.Target), cmp.Or(g.Name, name), t.grows(), cause)
 	return t
+}
+
+// grows says that the queue grows, where it does.
+func (t *Trial) grows() string {
+	if t.Growing {
+		return ", and the queue grows"
+	}
+	return ""
 }
 
 // classOf says of which class requests are, as a sentence begins; "" of all.
@@ -269,14 +277,11 @@ func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("%s of the requests keep the "+
 			"limit of %s", units.PercentOf(g.Kept.Mean, g.Target), g.Name)
 	}
-	if t.Growing {
-		words += ", and the queue grows"
-	}
 	cause := t.Causes.Other
 	if first {
 		cause = t.Causes.First
 	}
-	return classOf(g) + words + ": " + cause
+	return classOf(g) + words + t.grows() + ": " + cause
 }
 
 // A replica that begins empty takes some lengths of a request to fill. What keeps the SLO at a rate
