@@ -223,6 +223,47 @@ func TestWordsAroundACommand(t *testing.T) {
 	})
 }
 
+// The tag of a container's image says the version, whatever starts the container and its command.
+func TestImagesSayTheVersion(t *testing.T) {
+	const image, version = "vllm/vllm-openai:v0.9.2 ", "engine.version=0.9.2"
+	const other, none = "my/image:3 ", "the image my/image:3 does not say"
+	for text, want := range map[string]string{
+		"docker run --gpus all " + image + "vllm serve m":                              version,
+		"docker run --gpus all " + image + "bash -lc 'vllm serve m'":                   version,
+		"docker run " + image + "bash -l -c 'cd /x && exec vllm serve m'":              version,
+		"docker run " + image + "bash -c \"bash -c 'vllm serve m'\"":                   version,
+		"docker run " + image + "env A=1 sh -c 'vllm serve m'":                         version,
+		"docker run --entrypoint bash " + image + "-c 'vllm serve m'":                  version,
+		"docker run --entrypoint=/bin/sh " + image + "-c 'vllm serve m'":               version,
+		"sudo podman run -e A=b " + image + "sh -c 'vllm serve m'":                     version,
+		"ssh h \"docker run " + image + "bash -c 'vllm serve m'\"":                     version,
+		"kubectl run x --image=" + image + "--command -- sh -c 'vllm serve m'":         version,
+		"kubectl run x --image " + image + "--command -- sh -c 'vllm serve m'":         version,
+		"srun --container-image=" + image + "-N 1 bash -c 'vllm serve m'":              version,
+		"srun --container-image docker.io#" + image + "vllm serve m":                   version,
+		"srun -N 1 singularity exec --nv docker://" + image + "vllm serve m":           version,
+		"apptainer exec docker://" + image + "bash -c 'vllm serve m'":                  version,
+		"apptainer run --nv docker://" + image + "--model m":                           version,
+		"docker run " + other + "bash -c 'vllm serve m'":                               none,
+		"docker run " + other + "vllm serve m":                                         none,
+		"docker run --entrypoint bash " + other + "-c 'vllm serve m'":                  none,
+		"kubectl run x --image=" + other + "--command -- vllm serve m":                 none,
+		"kubectl run x --image=" + other + "--command -- sh -c 'vllm serve m'":         none,
+		"case $1 in\nmixed-0) # replicas: 2, image: i\nbash -c 'vllm serve m';;\nesac": "replicas=2",
+		"for i in 1 2; do bash -c 'vllm serve m'; done":                                "in a loop",
+	} {
+		r, err := Read(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		said := strings.Join(append(r.Settings, r.Notes...), "\n")
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %s", text, said, want)
+		}
+	}
+}
+
 // Behind a proxy, the role of an engine is the one of its port; a port of two roles says nothing.
 func TestProxiesGiveRoles(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{

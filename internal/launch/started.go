@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -26,6 +27,9 @@ func starting(list []commands.Command) (found []started) {
 		words, image := contained(withoutPrefix(c.Words))
 		if image != "" {
 			c.Image, c.Env = image, withContainers(c.Env, c.Words)
+		} else if len(c.Around) > 0 {
+			_, image = contained(withoutPrefix(slices.Concat(c.Around, c.Words)))
+			c.Image = cmp.Or(image, c.Image)
 		}
 		words = commands.Placeholders(launched(words))
 		for _, e := range engines.Readable() {
@@ -94,11 +98,19 @@ const mostBefore = 200
 // contained returns the command that runs in the container which a command such as docker run
 // starts, and its image; and any other command as it is.
 func contained(words []string) (inner []string, image string) {
-	if len(words) < 2 || !slices.Contains([]string{"docker", "podman", "nerdctl", "apptainer",
-		"singularity", "kubectl", "oc", "enroot"}, commands.Base(words[0])) ||
-		!slices.Contains(words[1:min(len(words), 4)], "run") && words[1] != "service" {
+	if len(words) > 0 && commands.Base(words[0]) == "srun" {
+		for _, image := range valuesOf(words, "--container-image") {
+			return words, strings.Replace(image, "#", "/", 1) // behind the registry, of pyxis
+		}
+	}
+	run := 0
+	for run < min(len(words), mostBefore) && !runsImage(words[run:]) {
+		run++
+	}
+	if run == min(len(words), mostBefore) || commands.Mentions(words[0]) {
 		return words, ""
 	}
+	words = words[run:]
 	for i, word := range words {
 		_, own, named := strings.Cut(word, "image=")
 		if !named {
@@ -119,10 +131,27 @@ func contained(words []string) (inner []string, image string) {
 			return own, words[i]
 		}
 		if rest := launchedBy(withoutPrefix(words[i:])); isEngine(rest) {
-			return rest, words[i-1]
+			image = words[i-1]
+			for _, image = range valuesOf(words, "--image") { // of kubectl run
+			}
+			return rest, image
 		}
 	}
 	return words, ""
+}
+
+// runsImage reports whether a command starts a container from an image, such as docker run.
+func runsImage(words []string) bool {
+	if len(words) < 2 {
+		return false
+	}
+	switch within := words[1:min(len(words), 4)]; commands.Base(words[0]) {
+	case "docker", "podman", "nerdctl", "kubectl", "oc", "enroot":
+		return slices.Contains(within, "run") || words[1] == "service"
+	case "apptainer", "singularity":
+		return slices.Contains(within, "run") || slices.Contains(within, "exec")
+	}
+	return false
 }
 
 // launchedBy returns what a launcher of processes starts, and any other command as it is.

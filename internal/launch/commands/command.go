@@ -12,6 +12,9 @@ type Command struct {
 	// Env are the variables that are set for it, with the values that are known.
 	Env map[string]string
 	Place
+	// Around are the words of the command that gives it to a shell, such as docker run IMAGE, up to
+	// the shell; nil where no command does.
+	Around []string
 }
 
 // Place is what stands around a command: the object of a manifest, or the arm of a case in a

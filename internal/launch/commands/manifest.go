@@ -251,7 +251,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 		}
 	}
 	if !ok {
-		m.add(Command{words, set.values, around})
+		m.add(Command{Words: words, Env: set.values, Place: around})
 		return
 	}
 	set.lists = map[string][]string{"@": arguments}
@@ -264,7 +264,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 	around.Mounted = append(slices.Clip(around.Mounted), written)
 	for _, c := range inner {
 		around.Looped, around.Branch = c.Looped, c.Branch
-		m.add(Command{c.Words, c.Env, around})
+		m.add(Command{Words: c.Words, Env: c.Env, Place: around, Around: c.Around})
 	}
 }
 

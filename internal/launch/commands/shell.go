@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -72,13 +73,13 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 			}
 		case *syntax.CallExpr:
 			c := Command{Words: variables.words(n), Env: variables.of(n), Place: around.at(n.Pos())}
-			if inner, ok := variables.inside(&c); ok {
-				list = append(list, inner...)
-				return true
-			}
 			c.Looped = n.Pos().Offset() < loops
 			if n.Pos().Offset() < branches {
 				c.Branch = 1 + int(branch)
+			}
+			if inner, ok := variables.inside(&c); ok {
+				list = append(list, inner...)
+				return true
 			}
 			list = append(list, c)
 		}
@@ -124,7 +125,32 @@ func (v variables) inside(c *Command) ([]Command, bool) {
 	set := variables{values: env, lists: map[string][]string{"@": arguments}, given: v.given,
 		left: v.left}
 	list, _, err := shellCommands(reopened(script), set)
+	around := beforeShell(c.Words, script)
+	for i := range list {
+		inner := &list[i]
+		looped, branch := inner.Looped || c.Looped, cmp.Or(c.Branch, inner.Branch)
+		if inner.Name == "" {
+			inner.Place = c.Place
+		}
+		inner.Looped, inner.Branch = looped, branch
+		if len(inner.Around) == 0 {
+			inner.Around = around
+		}
+	}
 	return list, err == nil
+}
+
+// beforeShell returns the words of a command before the shell that runs a script, and with
+// --entrypoint SHELL those before the shell's own options.
+func beforeShell(words []string, script string) []string {
+	words = words[:max(0, slices.Index(words, script))]
+	for len(words) > 0 && strings.HasPrefix(words[len(words)-1], "-") {
+		words = words[:len(words)-1]
+	}
+	if len(words) > 0 && isShell(words[len(words)-1]) {
+		words = words[:len(words)-1]
+	}
+	return slices.Clip(words)
 }
 
 // isShell reports whether a program is a shell.
