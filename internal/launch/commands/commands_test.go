@@ -452,6 +452,33 @@ func TestServicesAreReadAlike(t *testing.T) {
 	})
 }
 
+// Numbers and booleans among words and variables are texts, as they are written; null is none.
+func TestNumbersAreReadAsTheyAreWritten(t *testing.T) {
+	const list = "[engine, 8192, 0.90, 1e3, 010, True, x]"
+	words := []string{"engine", "8192", "0.90", "1e3", "010", "True", "x"}
+	const pod = "kind: Pod\nspec: {containers: [{command: " + list + ", env: "
+	for _, text := range []string{
+		"services: {s: {image: i, entrypoint: " + list + ", environment: {A: 0.90, B: null}}}",
+		"x: &e {A: 0.90, B: null}\nservices: {s: {image: i, command: " + list +
+			", environment: {<<: [*e], B: }}}",
+		"x: &e {A: 0.90}\nservices: {s: {build: b, command: " + list + ", environment: *e}}",
+		"services: {s: {image: i, command: " + list + ", environment: [A=0.90, B]}}",
+		pod + "[{name: A, value: 0.90}, {name: B, value: ~}]}]}",
+		pod + "{A: 0.90, B: null}}]}",
+		"resources: {}\ncommand: [engine]\nargs: " + strings.Replace(list, "engine, ", "", 1) +
+			"\nenvs: {A: 0.90, B: ~}",
+	} {
+		c := enginesIn(t, text)[0]
+		if _, given := c.Env["B"]; !slices.Equal(c.Words, words) || c.Env["A"] != "0.90" || given {
+			t.Errorf("%s\nis read as %q, %q, want %q", text, c.Words, c.Env, words)
+		}
+	}
+	const within = "services: {s: {image: i, environment: &e {<<: *e, A: 1}}}"
+	if _, err := Read(within, nil, starts); err == nil {
+		t.Error("variables that contain themselves are read")
+	}
+}
+
 // The image of vLLM starts its engine with arguments that name no program; other images start
 // nothing by themselves.
 func TestImagesThatStartAnEngine(t *testing.T) {

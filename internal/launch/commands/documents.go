@@ -63,7 +63,50 @@ func decodeNode(node *yaml.Node, value any) error {
 	if line := tooWide(node); line > 0 {
 		return fmt.Errorf("line %d begins a mapping of more than %d keys", line, mostKeys)
 	}
+	keepTexts(node, map[*yaml.Node]bool{})
 	return node.Decode(value)
+}
+
+// keepTexts makes texts of the numbers and booleans of a document among the words of commands and
+// the values of environment variables, as they are written: 0.90, 1e3, True. Programs get texts.
+func keepTexts(node *yaml.Node, done map[*yaml.Node]bool) {
+	for i, inner := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 {
+			switch node.Content[i-1].Value {
+			case "command", "args", "entrypoint", "extraArgs", "env", "envs", "environment":
+				asTexts(inner, done)
+			}
+		}
+		keepTexts(inner, done)
+	}
+}
+
+// asTexts makes texts of the scalars of a list, of the values of a mapping, and of the values of
+// variables in a list, {name: …, value: …}. A null stays one. No node is done twice: aliases may
+// lead back to it.
+func asTexts(node *yaml.Node, done map[*yaml.Node]bool) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if done[node] {
+		return
+	}
+	done[node] = true
+	for i, inner := range node.Content {
+		key := ""
+		if node.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
+			}
+			key = node.Content[i-1].Value
+		}
+		switch {
+		case inner.Kind == yaml.ScalarNode && inner.Tag != "!!null":
+			inner.Tag = "!!str"
+		case inner.Kind != yaml.ScalarNode && (node.Kind == yaml.SequenceNode || key == "<<"):
+			asTexts(inner, done)
+		}
+	}
 }
 
 // tooWide returns the line of a mapping with too many keys, 0 without one.
