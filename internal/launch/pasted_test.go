@@ -173,12 +173,21 @@ var stated = regexp.MustCompile(`(?:max[-_]model[-_]len|context[-_]length|max_se
 	`gpuMemoryUtilization|free_gpu_memory_fraction|cache-max-entry-count)["']?[ =:\n"'-]+` +
 	`(\d+(?:\.\d+)?)\b`)
 
+// parallel finds the slots of llama-server.
+var parallel = regexp.MustCompile(`--parallel (\d+)`)
+
 // checkStated fails where a reading lacks a context or a share of memory that its text states, or
 // spreads experts otherwise than its label says.
 func checkStated(t *testing.T, e *entry, l label, r *launch.Reading) {
 	t.Helper()
 	read := strings.Join(r.Settings, " ")
+	slots := parallel.FindStringSubmatch(e.Text)
 	for _, found := range stated.FindAllStringSubmatch(e.Text, -1) {
+		if context, err := strconv.Atoi(found[1]); err == nil && len(slots) > 0 &&
+			e.Kind == "llama-server" { // each has its part
+			n, _ := strconv.Atoi(slots[1])
+			found[1] = fmt.Sprint(context / max(1, n))
+		}
 		if found[1] != "0" && !strings.Contains(read, found[1]) {
 			t.Errorf("%s states %q, which is not in %s", e.ID, found[0], read)
 		}
@@ -372,8 +381,8 @@ spec: {url: "hf://Qwen/Qwen3-8B", engine: SGLang, resourceProfile: "nvidia-gpu-l
   args: [--tp=2]}`: "batching.policy=sglang engine.preset=sglang hardware=l4 " +
 			"model=Qwen/Qwen3-8B parallelism.tensor=2",
 		`kind: Model
-spec: {url: "hf://Qwen/Qwen3-8B", engine: LlamaCpp}`: "engine.preset=llama.cpp " +
-			"model=Qwen/Qwen3-8B",
+spec: {url: "hf://Qwen/Qwen3-8B", engine: LlamaCpp}`: "batching.max-sequences=4 " +
+			"engine.preset=llama.cpp model=Qwen/Qwen3-8B",
 		`servingEngineSpec: {modelSpec: [
   {name: a, modelURL: Qwen/Qwen3-8B, lmcacheConfig: {enabled: true, kvRole: kv_producer}},
   {name: b, modelURL: Qwen/Qwen3-8B, lmcacheConfig: {enabled: true, kvRole: kv_consumer}}]}`: "" +
@@ -619,14 +628,34 @@ func TestNIMIsRead(t *testing.T) {
 
 // Engines whose commands are only read have their model and sizes read.
 func TestOtherEnginesAreRead(t *testing.T) {
+	const slots = "batching.max-sequences"
 	for text, want := range map[string]string{
 		"lmdeploy serve api_server Qwen/Qwen3-32B --tp 4 --quant-policy 8": "engine.kv-cache=" +
 			"int8 engine.preset=lmdeploy model=Qwen/Qwen3-32B parallelism.tensor=4",
-		"./llama-server -m qwen3-32b.gguf -c 4096 -ngl 99 -ctk q8_0 -ctv q8_0": "" +
+		"./llama-server -m qwen3-32b.gguf -c 4096 -ngl 99 -ctk q8_0 -ctv q8_0": slots + "=4 " +
 			"engine.kv-cache=int8 engine.max-model-len=4096 engine.preset=llama.cpp " +
-			"model=qwen3-32b.gguf",
-		"llama-server -hf unsloth/Qwen3-8B-GGUF -c 0": "engine.preset=llama.cpp " +
+			"memory.tokens=4096 model=qwen3-32b.gguf",
+		"llama-server -hf unsloth/Qwen3-8B-GGUF -c 0": slots + "=4 engine.preset=llama.cpp " +
 			"engine.weights=q4_k_m model=Qwen/Qwen3-8B",
+		"llama-server -m a.gguf -c 32768 -np 4": slots + "=4 engine.max-model-len=8192 " +
+			"engine.preset=llama.cpp memory.tokens=32768 model=a.gguf",
+		"llama-server -m a.gguf --ctx-size 32768 --parallel 4 -no-kvu": slots + "=4 engine." +
+			"max-model-len=8192 engine.preset=llama.cpp memory.tokens=32768 model=a.gguf",
+		"llama-server -m a.gguf --ctx-size 32768 --parallel 8 --kv-unified": slots + "=8 engine." +
+			"max-model-len=32768 engine.preset=llama.cpp memory.tokens=32768 model=a.gguf",
+		"llama-server -hf Qwen/Qwen3-8B-GGUF:Q4_K_M -c 131072 -np 2 -kvu": slots + "=2 engine." +
+			"max-model-len=40960 engine.preset=llama.cpp engine.weights=q4_k_m " +
+			"memory.tokens=131072 model=Qwen/Qwen3-8B",
+		"llama-server -m a.gguf -c 4096 -np -1": slots + "=4 engine.max-model-len=4096 " +
+			"engine.preset=llama.cpp memory.tokens=4096 model=a.gguf",
+		"docker run -e LLAMA_ARG_CTX_SIZE=8192 -e LLAMA_ARG_N_PARALLEL=1 ghcr.io/ggml-org/" +
+			"llama.cpp:server -m a.gguf": slots + "=1 engine.max-model-len=8192 " +
+			"engine.preset=llama.cpp memory.tokens=8192 model=a.gguf",
+		"llama-server -hf unsloth/Qwen3.5-27B-GGUF -c 8192 -np 1": slots + "=1 engine.max-model-" +
+			"len=8192 engine.preset=llama.cpp engine.weights=q4_k_m memory.tokens=10541 " +
+			"model=Qwen/Qwen3.5-27B",
+		"python3 -m llama_cpp.server --model a.gguf --n_ctx 8192": slots + "=1 engine.max-model-" +
+			"len=8192 engine.preset=llama.cpp memory.tokens=8192 model=a.gguf",
 		"text-generation-launcher --model-id Qwen/Qwen3-32B --quantize bitsandbytes": "engine." +
 			"weights=int8 model=Qwen/Qwen3-32B",
 		"vllm serve Qwen/Qwen3-8B --dtype float32": "engine.weights=fp32 model=Qwen/Qwen3-8B",
@@ -681,7 +710,7 @@ func TestSizesAreNeverNotes(t *testing.T) {
 			"--speculative-algorithm eagle", "--dtype float32"},
 		"llama-server -m gemma-3-27b-it-Q4_K_M.gguf": {"-ngl 10", "-ncmoe 4", "--cpu-moe",
 			"-ot exps=CPU", "-nkvo", "-ctk q8_0", "-ctv q8_0", "-ctk q8_0 -ctv q8_0", "-ts 1,1",
-			"-sm row", "--swa-full", "--spec-type draft-mtp", "-md x.gguf"},
+			"-sm row", "-c 4096", "-np 2", "-c 4096 -np 2 -kvu", "--swa-full", "--spec-type draft-mtp", "-md x.gguf"},
 		"text-generation-launcher --model-id google/gemma-3-27b-it": {"--num-shard 2",
 			"--quantize fp8", "--dtype float32", "--kv-cache-dtype fp8_e5m2", "--cuda-graphs 0",
 			"--max-batch-total-tokens 4000", "--cuda-memory-fraction 0.5", "--speculate 2"},

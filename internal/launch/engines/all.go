@@ -20,7 +20,8 @@ const written = 3
 
 // known makes the engines once: they never change.
 var known = sync.OnceValue(func() []*Engine {
-	list := []*Engine{vllm(), sglang(), trtllm(), lmdeploy(), llamaCPP(), tgi(), nim()}
+	list := []*Engine{vllm(), sglang(), trtllm(), lmdeploy(), llamaCPP(), llamaCPPPython(), tgi(),
+		nim()}
 	for _, e := range list {
 		e.Table = options.Load(e.Name)
 	}

@@ -3,9 +3,11 @@ package engines
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/models"
 )
@@ -57,18 +59,73 @@ func (r *Reading) sharedHeads() {
 // llamaCPP describes llama-server of llama.cpp (tools/server/README.md).
 func llamaCPP() *Engine {
 	return &Engine{
-		Name: "llama.cpp", Port: 8080, preset: "llama.cpp",
-		// The second is llama-cpp-python, by options of its own.
-		programs: []string{"llama-server", "python -m llama_cpp.server"},
+		Name: "llama.cpp", Port: 8080, preset: "llama.cpp", programs: []string{"llama-server"},
 		interpret: func(r *Reading) {
 			r.Set("engine.preset", "llama.cpp")
 			r.interpretDrafter("llama.cpp")
 			r.inMemory()
-			if r.Number("batching.max-sequences", 1) > 1 {
-				r.Note("several slots: llama.cpp is simulated as measured for one user")
-			}
+			r.slots()
 		},
 	}
+}
+
+// llamaCPPPython describes the server of llama-cpp-python, which answers one request at a time
+// (llama_cpp/server/app.py, settings.py). Its options have the names of llama-server's.
+func llamaCPPPython() *Engine {
+	e := llamaCPP()
+	whole := e.interpret
+	e.programs = []string{"python -m llama_cpp.server"}
+	e.interpret = func(r *Reading) {
+		r.Set("batching.max-sequences", "1")
+		whole(r)
+	}
+	return e
+}
+
+// slots sets the context of a slot from the one of all slots together, which is the size of the KV
+// cache. Slots have equal parts of it, or with a unified cache use up to all of it, but no more
+// than the model's. By default there are 4 slots with a unified cache, since November 2025
+// (ggml-org/llama.cpp, pull request 16736).
+func (r *Reading) slots() {
+	unified, _ := r.Take("unified")
+	slots := r.Number("batching.max-sequences", 0)
+	if slots == 0 {
+		slots, unified = 4, "true"
+		r.Set("batching.max-sequences", "4")
+		r.Note("without -np there are 4 slots with one cache, as llama-server starts since " +
+			"November 2025; before it had 1: set batching.max-sequences")
+	}
+	if slots > 1 {
+		r.Note("several slots: llama.cpp is simulated as measured for one user")
+	}
+	context, flag := r.Number("memory.tokens", 0), r.Flags["memory.tokens"]
+	if context == 0 {
+		return
+	}
+	if unified != "true" {
+		context = max(1, context/slots)
+	}
+	if r.Model != nil && r.Model.MaxContext > 0 && context > r.Model.MaxContext {
+		context = r.Model.MaxContext
+		r.Note("%s: a slot has at most the context of the model, %d tokens", flag, context)
+	}
+	r.Set("engine.max-model-len", strconv.Itoa(context))
+	r.Flags["engine.max-model-len"] = flag
+	if states := slots * r.stateTokens(); states > 0 {
+		r.Set("memory.tokens", strconv.Itoa(r.Number("memory.tokens", 0)+states))
+		r.Note("%s: memory.tokens is larger by the states of %d slots, which are as large as %d "+
+			"tokens", flag, slots, states)
+	}
+}
+
+// stateTokens returns how many tokens of the KV cache take as much memory as what a sequence keeps
+// whatever its length, which llama.cpp keeps beside the cache, and memory.tokens counts.
+func (r *Reading) stateTokens() int {
+	if r.Model == nil {
+		return 0
+	}
+	kept := r.Model.SequenceState(1, hardware.DType(cmp.Or(r.Terms["engine.kv-cache"], "bf16")))
+	return int(math.Ceil(kept.Fixed / max(1, kept.Growing+kept.Windowed)))
 }
 
 // inMemory refuses layers in host memory, and values of another format than keys.

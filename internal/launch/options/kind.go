@@ -190,9 +190,9 @@ func otherKind(name string) kind {
 			}
 			return largest(text)
 		}, never}
-	case "context": // 0 is the model's
+	case "count-or-auto":
 		return kind{func(text string) (string, error) {
-			if text == "0" {
+			if text == "0" || text == "-1" { // the engine's own choice
 				return "", nil
 			}
 			return count(text)
