@@ -629,6 +629,8 @@ func TestNIMIsRead(t *testing.T) {
 // Engines whose commands are only read have their model and sizes read.
 func TestOtherEnginesAreRead(t *testing.T) {
 	const slots = "batching.max-sequences"
+	const one = slots + "=1 engine.preset=llama.cpp model=a.gguf"
+	flash := regexp.MustCompile(`-fa|flash|FLASH|python3`)
 	for text, want := range map[string]string{
 		"lmdeploy serve api_server Qwen/Qwen3-32B --tp 4 --quant-policy 8": "engine.kv-cache=" +
 			"int8 engine.preset=lmdeploy model=Qwen/Qwen3-32B parallelism.tensor=4",
@@ -654,6 +656,16 @@ func TestOtherEnginesAreRead(t *testing.T) {
 		"llama-server -hf unsloth/Qwen3.5-27B-GGUF -c 8192 -np 1": slots + "=1 engine.max-model-" +
 			"len=8192 engine.preset=llama.cpp engine.weights=q4_k_m memory.tokens=10541 " +
 			"model=Qwen/Qwen3.5-27B",
+		"llama-server -m a.gguf -np 1 -fa on":                    "attention.kernel=flash " + one,
+		"llama-server -m a.gguf -np 1 -fa 1":                     "attention.kernel=flash " + one,
+		"llama-server -m a.gguf -fa -np 1":                       "attention.kernel=flash " + one,
+		"llama-server -m a.gguf -np 1 --flash-attn":              "attention.kernel=flash " + one,
+		"llama-server -m a.gguf -np 1 -fa auto":                  "attention.kernel=flash " + one,
+		"llama-server -m a.gguf -np 1 -fa off":                   one,
+		"llama-server -m a.gguf -np 1":                           one,
+		"LLAMA_ARG_FLASH_ATTN=true llama-server -m a.gguf -np 1": "attention.kernel=flash " + one,
+		"python3 -m llama_cpp.server --model a.gguf --flash_attn true": "attention.kernel=flash " +
+			one,
 		"python3 -m llama_cpp.server --model a.gguf --n_ctx 8192": slots + "=1 engine.max-model-" +
 			"len=8192 engine.preset=llama.cpp memory.tokens=8192 model=a.gguf",
 		"text-generation-launcher --model-id Qwen/Qwen3-32B --quantize bitsandbytes": "engine." +
@@ -665,6 +677,9 @@ func TestOtherEnginesAreRead(t *testing.T) {
 		r, err := launch.Read(text)
 		if err != nil || strings.Join(r.Settings, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", text, r, err, want)
+		} else if said := strings.Contains(fmt.Sprint(r.Notes), "without -fa"); said !=
+			(strings.Contains(want, "llama.cpp") && !flash.MatchString(text)) {
+			t.Errorf("%s: the default of -fa is said: %t", text, said)
 		}
 	}
 }

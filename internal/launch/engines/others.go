@@ -65,6 +65,13 @@ func llamaCPP() *Engine {
 			r.interpretDrafter("llama.cpp")
 			r.inMemory()
 			r.slots()
+			switch r.Terms["attention.kernel"] {
+			case "naive": // as the preset has it
+				r.Take("attention.kernel")
+			case "":
+				r.Note("attention is simulated without -fa, whose default has been auto since " +
+					"August 2025, which is on for GPUs: set attention.kernel=flash")
+			}
 		},
 	}
 }
@@ -77,6 +84,7 @@ func llamaCPPPython() *Engine {
 	e.programs = []string{"python -m llama_cpp.server"}
 	e.interpret = func(r *Reading) {
 		r.Set("batching.max-sequences", "1")
+		r.Set("attention.kernel", cmp.Or(r.Terms["attention.kernel"], "naive"))
 		whole(r)
 	}
 	return e

@@ -285,6 +285,11 @@ func TestSpellingsMeanOneThing(t *testing.T) {
 		"--cudagraph-capture-sizes 8 --enforce-eager":                   "engine.eager=true",
 		"--enforce-eager --no-enforce-eager":                            "contradicts",
 		"--no-enforce-eager":                                            "",
+		"--enforce-eager=False":                                         "",
+		"--enforce-eager True":                                          "engine.eager=true",
+		"--enable-prefix-caching=false --enforce-eager": "engine.eager=true " +
+			"memory.policy=paged",
+		"--enable-prefix-caching False":                                 "memory.policy=paged",
 		"--is-prefill-worker":                                           "pool=prefill",
 		`--is-decode-worker --kv-transfer-config {"kv_role":"kv_both"}`: "pool=decode",
 		`--kv-transfer-config {"kv_role":"kv_both"} --is-decode-worker`: "pool=decode",
@@ -396,12 +401,15 @@ func TestUnknownFlagsNameTheirNeighbour(t *testing.T) {
 // The environment says what it says for the engine that reads it; a flag stands above it.
 func TestTheEnvironmentIsRead(t *testing.T) {
 	for _, c := range []struct{ engine, name, value, want string }{
-		{"vllm", "VLLM_USE_V1", "0", "vllm-v0"}, {"vllm", "VLLM_USE_V1", "1", ""},
+		{"vllm", "VLLM_USE_V1", "0", "engine.preset=vllm-v0"}, {"vllm", "VLLM_USE_V1", "1", ""},
+		{"llama.cpp", "LLAMA_ARG_KV_UNIFIED", "0", "unified=false"},
+		{"llama.cpp", "LLAMA_ARG_KV_UNIFIED", "on", "unified=true"},
 		{"sglang", "VLLM_USE_V1", "0", ""}, {"vllm", "--enforce-eager", "true", ""},
 	} {
 		r, err := Load(c.engine).Read(&Command{Env: map[string]string{c.name: c.value}})
 		testkit.OK(t, err)
-		if r.Terms["engine.preset"] != c.want || c.want == "" && len(r.Terms) > 0 {
+		term, value, _ := strings.Cut(c.want, "=")
+		if r.Terms[term] != value || c.want == "" && len(r.Terms) > 0 {
 			t.Errorf("%s=%s sets %v under %s", c.name, c.value, r.Terms, c.engine)
 		}
 	}

@@ -190,6 +190,10 @@ func otherKind(name string) kind {
 			}
 			return largest(text)
 		}, never}
+	case "flash":
+		return kind{words("on", "flash", "off", "naive", "auto", "flash", "1", "flash", "0",
+			"naive", "-1", "flash", "true", "flash", "false", "naive", "enabled", "flash",
+			"disabled", "naive"), never}
 	case "count-or-auto":
 		return kind{func(text string) (string, error) {
 			if text == "0" || text == "-1" { // the engine's own choice

@@ -45,6 +45,8 @@ type Option struct {
 	// empty where the flag takes a value.
 	On  string `yaml:"on"`
 	Off string `yaml:"off"`
+	// Bare is the value that the flag alone stands for, empty where it needs one.
+	Bare string `yaml:"bare"`
 	// Range is the versions that have it.
 	engines.Range `yaml:",inline"`
 	// Note says what it does that a scenario does not have: a text, or the name of one in notes;
@@ -54,6 +56,11 @@ type Option struct {
 
 // isSwitch reports whether the option takes no value.
 func (o *Option) isSwitch() bool { return o.On != "" }
+
+// isFalse reports whether the value of a switch turns it off.
+func isFalse(value string) bool {
+	return slices.Contains([]string{"false", "0", "off", "no", "disabled"}, strings.ToLower(value))
+}
 
 // isPlain reports whether a value of an option that is refused says what holds without it.
 func (o *Option) isPlain(value string) bool {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
-	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/models/engines"
 )
 
@@ -59,7 +58,8 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 	r := &Reading{Terms: map[string]string{}, Flags: map[string]string{}, table: t, command: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if o := t.known[name]; o != nil && slices.Contains(o.Env, name) {
-			if err := r.take(o, name, c.Env[name], false); err != nil {
+			off := o.isSwitch() && isFalse(c.Env[name])
+			if err := r.take(o, name, c.Env[name], off); err != nil {
 				return nil, err
 			}
 		}
@@ -277,6 +277,14 @@ func (r *Reading) next(words []string) ([]string, error) {
 	if !o.isSwitch() && !joined && o.Term == "" && len(words) > 0 && r.isFlag(words[0]) {
 		return words, nil // an option of no meaning here, whose value may be left out
 	}
+	if o.isSwitch() && !joined && len(words) > 0 && (strings.EqualFold(words[0], "true") ||
+		strings.EqualFold(words[0], "false")) {
+		value, words = words[0], words[1:]
+	}
+	off = off != (o.isSwitch() && isFalse(value)) // --enable-chunked-prefill=False
+	if !joined && o.Bare != "" && (len(words) == 0 || strings.HasPrefix(words[0], "-")) {
+		value, joined = o.Bare, true
+	}
 	if !o.isSwitch() && !joined {
 		if len(words) == 0 {
 			return nil, fmt.Errorf("%s needs a value", word)
@@ -462,36 +470,4 @@ func (r *Reading) contradicts(term, flag, value string) bool {
 		return written[flag] > 1
 	}
 	return written[earlier] > 0 && written[flag] > 0
-}
-
-// noteFlag says why a flag is left out, once for flags that share the reason.
-func (r *Reading) noteFlag(flag, why string) {
-	r.Ignored = append(r.Ignored, flag)
-	for i, note := range r.Notes {
-		if before, found := strings.CutSuffix(note, ": "+why); found {
-			r.Notes[i] = before + ", " + flag + ": " + why
-			return
-		}
-	}
-	r.Note("%s: %s", flag, why)
-}
-
-// mostNear bounds the notes of a command after which no near names are looked for.
-const mostNear = 50
-
-// unknown notes a flag that is not among the published ones, and returns the words after its value,
-// if it seems to have one.
-func (r *Reading) unknown(flag string, words []string, joined bool) []string {
-	meant := ""
-	if len(r.Notes) < mostNear {
-		near := nearest.Names(flag, slices.Sorted(maps.Keys(r.table.published)))
-		if len(near) > 0 {
-			meant = "; did you mean " + strings.Join(near, " or ") + "?"
-		}
-	}
-	r.ignore(flag, "%s is not known, and was left out%s", flag, meant)
-	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
-		return words[1:]
-	}
-	return words
 }
