@@ -158,6 +158,21 @@ spec:
 			"model=m parallelism.data=4 parallelism.tensor=2", ""},
 		{"vllm serve m -tp 8 -ep --no-enable-prefix-caching",
 			"memory.policy=paged model=m parallelism.expert=8 parallelism.tensor=8", ""},
+		{"vllm serve m --enable-chunked-prefill", "model=m", ""},
+		{"vllm serve m --no-enable-chunked-prefill", "model=m", "--no-enable-chunked-prefill: " +
+			"prompts are simulated as cut"},
+		{"vllm serve m --enable-chunked-prefill=False", "model=m", "are simulated as cut"},
+		{"docker run vllm/vllm-openai:v0.6.3 --model m --enable-chunked-prefill",
+			"batching.chunked-prefill=true batching.token-budget=512 engine.preset=vllm " +
+				"engine.version=0.6.3 model=m", ""},
+		{"VLLM_USE_V1=0 vllm serve m --enable-chunked-prefill", "batching.chunked-prefill=true " +
+			"batching.token-budget=2048 engine.preset=vllm-v0 model=m", ""},
+		{"VLLM_USE_V1=0 vllm serve m --no-enable-chunked-prefill --max-model-len 64K",
+			"batching.chunked-prefill=false batching.token-budget=65536 " +
+				"engine.max-model-len=65536 engine.preset=vllm-v0 model=m", ""},
+		{"VLLM_USE_V1=0 vllm serve m --enable-chunked-prefill false --max-num-batched-tokens 4096",
+			"batching.chunked-prefill=false batching.token-budget=4096 engine.preset=vllm-v0 " +
+				"model=m", ""},
 		{"vllm serve m -dp 4", "model=m replicas=4",
 			"read as 4 replicas"},
 		{"vllm serve m --frobnicate 3 --seed 1", "model=m",

@@ -118,4 +118,40 @@ func interpretVLLM(r *Reading) {
 		r.Set("replicas", strconv.Itoa(data))
 		r.Note("--data-parallel-size without experts is read as %d replicas", data)
 	}
+	r.cutsPrompts()
+}
+
+// cutsPrompts sets whether the scheduler of version 0 cuts prompts, and the token budget that
+// follows from it (vllm/config.py, v0.6). The one of version 1 cuts them in a scenario.
+func (r *Reading) cutsPrompts() {
+	cuts, given := r.Take("batching.chunked-prefill")
+	release, err := registry.Find("vllm", r.Version().String())
+	old := r.Terms["engine.preset"] == "vllm-v0" || err == nil && release.Preset == "vllm-v0"
+	switch {
+	case !given:
+		return
+	case !old && cuts == "false":
+		r.Note("%s: prompts are simulated as cut to batching.token-budget all the same",
+			r.Flags["batching.chunked-prefill"])
+		return
+	case !old:
+		return
+	}
+	r.Set("batching.chunked-prefill", cuts)
+	if _, given := r.Terms["batching.token-budget"]; given {
+		return
+	}
+	context := r.Number("engine.max-model-len", 0)
+	if r.Model != nil && context == 0 {
+		context = r.Model.MaxContext
+	}
+	smaller, _ := registry.ParseVersion("0.6.5")
+	switch v := r.Version(); {
+	case cuts == "false": // so that a step has room for the longest prompt
+		r.Set("batching.token-budget", strconv.Itoa(max(2048, context)))
+	case !v.IsZero() && v.Compare(smaller) < 0:
+		r.Set("batching.token-budget", "512")
+	default:
+		r.Set("batching.token-budget", "2048")
+	}
 }
