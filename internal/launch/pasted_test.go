@@ -381,6 +381,17 @@ spec: {url: "hf://Qwen/Qwen3-8B", engine: SGLang, resourceProfile: "nvidia-gpu-l
   args: [--tp=2]}`: "batching.policy=sglang engine.preset=sglang hardware=l4 " +
 			"model=Qwen/Qwen3-8B parallelism.tensor=2",
 		`kind: Model
+spec: {url: "hf://Qwen/Qwen3-8B", env: {VLLM_USE_V1: 0}}`: "engine.preset=vllm-v0 " +
+			"model=Qwen/Qwen3-8B",
+		`kind: LLMInferenceService
+spec: {model: {uri: "hf://Qwen/Qwen3-8B"}, template: {containers: [{name: main, env: [{name:
+    VLLM_USE_V1, value: "0"}]}]}}`: "engine.preset=vllm-v0 model=Qwen/Qwen3-8B",
+		`kind: InferenceService
+spec: {predictor: {model: {storageUri: "hf://Qwen/Qwen3-8B", env: [{name: VLLM_USE_V1,
+  value: "0"}]}}}`: "engine.preset=vllm-v0 model=Qwen/Qwen3-8B",
+		`{modelArtifacts: {name: Qwen/Qwen3-8B}, decode: {containers: [{modelCommand: vllmServe,
+  env: [{name: VLLM_USE_V1, value: "0"}]}]}}`: "engine.preset=vllm-v0 model=Qwen/Qwen3-8B",
+		`kind: Model
 spec: {url: "hf://Qwen/Qwen3-8B", engine: LlamaCpp}`: "batching.max-sequences=4 " +
 			"engine.preset=llama.cpp model=Qwen/Qwen3-8B",
 		`servingEngineSpec: {modelSpec: [

@@ -150,17 +150,6 @@ func allFlags(options map[string]any, negate bool, without ...string) (words []s
 	return words
 }
 
-// additional are the words that the variables of a container add to vLLM's command, as the shell
-// that runs it takes them.
-func additional(m *manifest, container any) []string {
-	list, _ := At(container, "env").([]any)
-	text := m.environment(list).values["VLLM_ADDITIONAL_ARGS"]
-	if words := stringsOf(m.wordsOf("vllm " + text)); len(words) > 0 && words[0] == "vllm" {
-		return words[1:]
-	}
-	return strings.Fields(strings.ReplaceAll(text, "'", ""))
-}
-
 // mainContainer returns the container that runs the engine.
 func mainContainer(template any) map[string]any {
 	list, _ := At(template, "containers").([]any)
@@ -199,10 +188,10 @@ func (m *manifest) inferenceService(spec map[string]any, around Place) {
 		if At(spec, "parallelism", "expert") == true {
 			words = append(words, "--enable-expert-parallel")
 		}
-		words = slices.Concat(words, shared, stringsOf(container["args"]))
+		words = slices.Concat(words, shared, stringsOf(container["args"]), additional(m, container))
 		place := around.within(spec)
 		place.Role = role
-		m.add(Command{Words: append(words, additional(m, container)...), Place: place})
+		m.add(Command{Words: words, Env: m.environment(container["env"]).values, Place: place})
 	}
 	prefill, apart := spec["prefill"].(map[string]any)
 	if !apart {
@@ -307,7 +296,8 @@ func (m *manifest) predictor(spec map[string]any, around Place) {
 	words = append(words, flags(predictor["workerSpec"], // each worker is a node of the engine
 		flag{"tensorParallelSize", "--tensor-parallel-size"},
 		flag{"pipelineParallelSize", "--pipeline-parallel-size"})...)
-	m.add(Command{Words: set.expand(append(words, additional(m, model)...)), Place: place})
+	words = set.expand(append(words, additional(m, model)...))
+	m.add(Command{Words: words, Env: set.values, Place: place})
 }
 
 // kubeAI adds the command of a Model of KubeAI (https://www.kubeai.org/reference/kubernetes-api).
@@ -331,7 +321,7 @@ func (m *manifest) kubeAI(spec map[string]any, around Place) {
 		return
 	}
 	m.add(Command{Words: slices.Concat(start, []string{name}, stringsOf(spec["args"])),
-		Place: place})
+		Env: m.environment(spec["env"]).values, Place: place})
 }
 
 // productionStack adds the command of a model in the values of vLLM's production-stack
@@ -360,7 +350,7 @@ func (m *manifest) productionStack(model map[string]any, around Place) {
 	if image, ok := model["repository"].(string); ok {
 		place.Image = fmt.Sprintf("%s:%v", image, model["tag"])
 	}
-	m.add(Command{Words: words, Place: place})
+	m.add(Command{Words: words, Env: m.modelVariables(model), Place: place})
 }
 
 // modelService adds the commands of the values of llm-d's modelservice chart
@@ -388,7 +378,8 @@ func (m *manifest) modelService(document map[string]any, around Place) {
 		}
 		words := append([]string{"vllm", "serve", name}, flags(part["parallelism"],
 			flag{"tensor", "--tensor-parallel-size"}, flag{"data", "--data-parallel-size"})...)
-		m.add(Command{Words: append(words, stringsOf(container["args"])...), Place: place})
+		words = append(words, stringsOf(container["args"])...)
+		m.add(Command{Words: words, Env: m.environment(container["env"]).values, Place: place})
 	}
 }
 

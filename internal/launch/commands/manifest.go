@@ -319,6 +319,30 @@ func (m *manifest) environment(value any) variables {
 	return set
 }
 
+// additional are the words that the variables of a container add to vLLM's command, as the shell
+// that runs it takes them.
+func additional(m *manifest, container any) []string {
+	list, _ := At(container, "env").([]any)
+	text := m.environment(list).values["VLLM_ADDITIONAL_ARGS"]
+	if words := stringsOf(m.wordsOf("vllm " + text)); len(words) > 0 && words[0] == "vllm" {
+		return words[1:]
+	}
+	return strings.Fields(strings.ReplaceAll(text, "'", ""))
+}
+
+// modelVariables returns the variables of a model in the values of vLLM's production-stack, with
+// those for which the chart has fields.
+func (m *manifest) modelVariables(model map[string]any) map[string]string {
+	set := m.environment(model["env"]).values
+	if size := At(model, "lmcacheConfig", "cpuOffloadingBufferSize"); size != nil && size != "" {
+		set["LMCACHE_MAX_LOCAL_CPU_SIZE"] = fmt.Sprint(size)
+	}
+	if size := At(model, "lmcacheConfig", "diskOffloadingBufferSize"); size != nil && size != "" {
+		set["LMCACHE_LOCAL_DISK"], set["LMCACHE_MAX_LOCAL_DISK_SIZE"] = "True", fmt.Sprint(size)
+	}
+	return set
+}
+
 // expand returns words with the variables that Kubernetes puts into commands and arguments, as
 // $(NAME).
 func (v variables) expand(words []string) []string {

@@ -48,6 +48,31 @@ func (r *Reading) offloads(policy string, parts int) {
 	r.Set("memory.cpu", options.Amount(size*float64(parts)))
 }
 
+// lmcache sets the sizes of LMCache's stores: of host memory in a data-parallel rank, and of disks
+// in all ranks. Each worker has its own (lmcache/v1/cache_engine.py, _Create_memory_allocator). A
+// size that a flag of the command gives takes precedence.
+func (r *Reading) lmcache(workers, ranks int) {
+	cpu, _ := r.Take("lmcache-cpu")
+	disk, _ := r.Take("lmcache-disk")
+	local, _ := r.Take("lmcache-local")
+	_, onDisk := r.Take("lmcache-path")
+	if _, given := r.Terms["memory.cpu"]; given || r.Terms["offload-backend"] != "lmcache" {
+		return
+	}
+	if local == "false" {
+		r.Take("offload-backend")
+		r.Note("LMCACHE_LOCAL_CPU: LMCache is left out, since it keeps nothing in host memory; " +
+			"its disks and shared stores are memory.disk and memory.pool")
+		return
+	}
+	if size, err := units.ParseBytes(cpu); err == nil && size > 0 {
+		r.Set("memory.cpu", options.Amount(size*float64(workers)))
+	}
+	if size, err := units.ParseBytes(disk); err == nil && onDisk {
+		r.Set("memory.disk", options.Amount(size*float64(workers*ranks)))
+	}
+}
+
 // missingHostMemory says what of host memory for KV caches no flag of the engine expresses.
 func (d *Replica) missingHostMemory(e *Engine, say func(format string, args ...any)) {
 	policy := d.Memory.Policy

@@ -13,6 +13,10 @@ import (
 // of a replica the engine's flag counts.
 func TestHostMemoryIsRead(t *testing.T) {
 	const sglang = "python3 -m sglang.launch_server --model-path m "
+	lmcache := func(env, flags string) string {
+		return env + ` vllm serve m --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1",` +
+			`"kv_role":"kv_both"}' ` + flags
+	}
 	for _, c := range []struct{ text, settings, note string }{
 		{"vllm serve m -tp 2 --kv_offloading_backend native --kv_offloading_size 64",
 			"memory.cpu=64GiB memory.policy=vllm-offload model=m parallelism.tensor=2", ""},
@@ -29,6 +33,31 @@ func TestHostMemoryIsRead(t *testing.T) {
 			"", "its cpu_bytes_to_use is memory.cpu"},
 		{`vllm serve m --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1",` +
 			`"kv_role":"kv_both"}'`, "memory.policy=lmcache model=m", ""},
+		{lmcache("LMCACHE_LOCAL_CPU=True LMCACHE_MAX_LOCAL_CPU_SIZE=200", ""),
+			"memory.cpu=200GiB memory.policy=lmcache model=m", ""},
+		{lmcache("LMCACHE_MAX_LOCAL_CPU_SIZE=2.5", "-tp 2 -pp 2"), "memory.cpu=10GiB " +
+			"memory.policy=lmcache model=m parallelism.pipeline=2 parallelism.tensor=2", ""},
+		{lmcache("LMCACHE_MAX_LOCAL_CPU_SIZE=4 LMCACHE_LOCAL_DISK=file:///d/ "+
+			"LMCACHE_MAX_LOCAL_DISK_SIZE=50", "-tp 2 -dp 3 -ep"),
+			"memory.cpu=24GiB memory.disk=300GiB memory.policy=lmcache model=m " +
+				"parallelism.data=3 parallelism.tensor=2", ""},
+		{lmcache("LMCACHE_LOCAL_CPU=False LMCACHE_MAX_LOCAL_CPU_SIZE=200", ""), "model=m",
+			"LMCACHE_LOCAL_CPU: LMCache is left out"},
+		{lmcache("LMCACHE_REMOTE_URL=lm://host:1", ""), "memory.policy=lmcache model=m",
+			"is memory.pool"},
+		{"LMCACHE_MAX_LOCAL_CPU_SIZE=200 vllm serve m --kv-offloading-size 64 " +
+			"--kv-offloading-backend lmcache", "memory.cpu=64GiB memory.policy=lmcache model=m", ""},
+		{"LMCACHE_LOCAL_CPU=False LMCACHE_MAX_LOCAL_CPU_SIZE=200 vllm serve m", "model=m", ""},
+		{"docker run -e LMCACHE_MAX_LOCAL_CPU_SIZE=20 lmcache/vllm-openai:v1 --model m " +
+			`--kv-transfer-config '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'`,
+			"memory.cpu=20GiB memory.policy=lmcache model=m", "does not say which release"},
+		{"servingEngineSpec: {modelSpec: [{modelURL: m, vllmConfig: {tensorParallelSize: 2}, " +
+			"lmcacheConfig: {enabled: true, cpuOffloadingBufferSize: '60', " +
+			"diskOffloadingBufferSize: 9}}]}\n", "memory.cpu=120GiB memory.disk=18GiB " +
+			"memory.policy=lmcache model=m parallelism.tensor=2", ""},
+		{"servingEngineSpec: {modelSpec: [{modelURL: m, lmcacheConfig: {enabled: true}, env: " +
+			"[{name: LMCACHE_MAX_LOCAL_CPU_SIZE, value: 60}]}]}\n", "memory.cpu=60GiB " +
+			"memory.policy=lmcache model=m", ""},
 		{sglang + "--tp 8 --enable-hierarchical-cache --hicache-size 30 --page-size 64 " +
 			"--hicache-write-policy write_back",
 			"batching.policy=sglang engine.preset=sglang memory.block-size=64 memory.cpu=240GB " +

@@ -99,6 +99,7 @@ func interpretVLLM(r *Reading) {
 	if data > 1 && (spread || r.experts()) {
 		ranks = data
 	}
+	r.lmcache(tensor*r.Number("parallelism.pipeline", 1), ranks)
 	policy := "vllm-offload"
 	if backend, _ := r.Take("offload-backend"); backend == "lmcache" {
 		policy = "lmcache"
