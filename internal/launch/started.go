@@ -99,8 +99,8 @@ const mostBefore = 200
 // starts, and its image; and any other command as it is.
 func contained(words []string) (inner []string, image string) {
 	if len(words) > 0 && commands.Base(words[0]) == "srun" {
-		for _, image := range valuesOf(words, "--container-image") {
-			return words, strings.Replace(image, "#", "/", 1) // behind the registry, of pyxis
+		if named := valuesOf(words, "--container-image"); len(named) > 0 {
+			return words, strings.Replace(named[0], "#", "/", 1) // behind the registry, of pyxis
 		}
 	}
 	run := 0
@@ -131,10 +131,10 @@ func contained(words []string) (inner []string, image string) {
 			return own, words[i]
 		}
 		if rest := launchedBy(withoutPrefix(words[i:])); isEngine(rest) {
-			image = words[i-1]
-			for _, image = range valuesOf(words, "--image") { // of kubectl run
+			if named := valuesOf(words, "--image"); len(named) > 0 { // of kubectl run
+				return rest, named[0]
 			}
-			return rest, image
+			return rest, words[i-1]
 		}
 	}
 	return words, ""
