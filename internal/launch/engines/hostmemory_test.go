@@ -46,7 +46,8 @@ func TestHostMemoryIsRead(t *testing.T) {
 		{lmcache("LMCACHE_REMOTE_URL=lm://host:1", ""), "memory.policy=lmcache model=m",
 			"is memory.pool"},
 		{"LMCACHE_MAX_LOCAL_CPU_SIZE=200 vllm serve m --kv-offloading-size 64 " +
-			"--kv-offloading-backend lmcache", "memory.cpu=64GiB memory.policy=lmcache model=m", ""},
+			"--kv-offloading-backend lmcache",
+			"memory.cpu=64GiB memory.policy=lmcache model=m", ""},
 		{"LMCACHE_LOCAL_CPU=False LMCACHE_MAX_LOCAL_CPU_SIZE=200 vllm serve m", "model=m", ""},
 		{"docker run -e LMCACHE_MAX_LOCAL_CPU_SIZE=20 lmcache/vllm-openai:v1 --model m " +
 			`--kv-transfer-config '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'`,
