@@ -161,6 +161,23 @@ func TestScriptsAreReadAsAShellReadsThem(t *testing.T) {
 	})
 }
 
+// A line goes on behind a backslash with blanks or a comment, which a copy has, unless both are in
+// quotes.
+func TestLinesGoOnBehindWhatCopiesAdd(t *testing.T) {
+	for script, words := range map[string][]string{
+		"engine 'a\\ #' b \\ # don't\n c": {"engine", `a\ #`, "b", "c"},
+		"engine \"a\\ \" b \\  \n c":      {"engine", `a\ `, "b", "c"},
+		"bash -c 'engine b \\ \n c'":      {"engine", "b", "c"},
+	} {
+		found, err := Read(script, nil, starts)
+		testkit.OK(t, err)
+		if list := found.Commands; len(list) == 0 ||
+			!slices.Equal(list[len(list)-1].Words, words) {
+			t.Errorf("%s\nis read as %+v, want %q", script, list, words)
+		}
+	}
+}
+
 // A word that depends on more than a script says is not read: its line is named, or the line that
 // sets its variable.
 func TestWordsThatNeedAShellAreNamed(t *testing.T) {

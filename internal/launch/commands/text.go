@@ -30,9 +30,9 @@ func forShell(text string) string {
 	text = windowsPath.ReplaceAllStringFunc(text, func(path string) string {
 		return strings.ReplaceAll(path, `\`, "/")
 	})
-	text = goesOn.ReplaceAllString(text, ` \`)
 	var b strings.Builder
 	last := 0
+	text = withoutBlanks(text)
 	for _, at := range place.FindAllStringSubmatchIndex(text, -1) {
 		group, before := 4, at[0]
 		if at[group] < 0 {
@@ -49,6 +49,47 @@ func forShell(text string) string {
 		last = at[1]
 	}
 	return b.String() + text[last:]
+}
+
+// mostQuoted bounds how many words in quotes that look like the end of a line are passed over: for
+// each of them, its line is read again.
+const mostQuoted = 1000
+
+// withoutBlanks returns a text whose lines go on behind a backslash alone.
+func withoutBlanks(text string) string {
+	var b strings.Builder
+	last, quoted := 0, 0
+	for from := 0; quoted < mostQuoted; {
+		at := goesOn.FindStringIndex(text[from:])
+		if at == nil {
+			break
+		}
+		begin, end := from+at[0], from+at[1]
+		line := text[strings.LastIndexByte(text[:begin], '\n')+1 : begin]
+		if q := openQuote(line); q != 0 && strings.IndexByte(text[begin:end], q) >= 0 {
+			quoted, from = quoted+1, begin+1 // the quotes end behind it
+			continue
+		}
+		b.WriteString(text[last:begin] + ` \`)
+		last, from = end, end
+	}
+	return b.String() + text[last:]
+}
+
+// openQuote returns the quote that is open at the end of a part of a line; 0 where there is no such
+// quote.
+func openQuote(text string) (open byte) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && open != '\'':
+			i++
+		case open == 0 && (c == '\'' || c == '"'):
+			open = c
+		case c == open:
+			open = 0
+		}
+	}
+	return open
 }
 
 // placeholder returns the name of the variable that stands for a placeholder, "" without a letter.
