@@ -163,7 +163,7 @@ func TestReplicasThatNeverRun(t *testing.T) {
 			seen++
 			many, _, err := s.Simulate(ctx, o, most+4, o.Worst(), 0)
 			testkit.OK(t, err)
-			many.Unused, many.Limit = few.Unused, few.Limit // counted by replica
+			many.Unused, many.Limit, many.Causes = few.Unused, few.Limit, few.Causes // by replica
 			if diff := cmpdiff.Diff(few, many); diff != "" {
 				t.Errorf("up to %d and %d of %s differ:\n%s", most, most+4, s.label(o.Index), diff)
 			}
