@@ -167,7 +167,8 @@ func (f *finished) explainPools(list []PoolResult) {
 			continue // what bounds steps that are given is not known
 		}
 		if p.role != sim.Decode {
-			list[i].Prefill = prefillPhenomenon(p.Clock, f.meanPrompt(list, p.model))
+			list[i].Prefill = prefillPhenomenon(p.Clock, f.meanPrompt(list, p.model),
+				p.TokenBudget())
 		}
 		list[i].Decode = f.work.meters[i].decodes.phenomenon(p.Clock, p.s.drafts())
 	}

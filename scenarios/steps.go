@@ -112,7 +112,7 @@ func (s *Steps) Step(chunks []sim.Chunk, batch, context int) DecodeStep {
 	return d
 }
 
-// Phenomenon describes the steps of a phase: the one that computes a mean prompt by itself, or the
+// Phenomenon describes the steps of a phase: the ones that compute a mean prompt by itself, or the
 // mean of the steps that ran in which sequences decoded.
 type Phenomenon struct {
 	// Batch is the number of sequences, Tokens the number of their computed tokens, and Context the
@@ -135,9 +135,19 @@ type Phenomenon struct {
 	Share float64        `json:"share" jsonschema:"share of the time that goes by what binds; of steps"`
 }
 
-// prefillPhenomenon is the step that computes a prompt of a length by itself.
-func prefillPhenomenon(clock *steptime.Clock, prompt int) *Phenomenon {
-	p := newPhenomenon(clock, promptAlone(prompt))
+// prefillPhenomenon describes how a prompt of a length is computed by itself: in one step, or where
+// steps have a budget of tokens, in as many as it takes.
+func prefillPhenomenon(clock *steptime.Clock, prompt, budget int) *Phenomenon {
+	steps := []*sim.Step{promptAlone(prompt)}
+	if budget > 0 && prompt > budget {
+		steps = nil
+		for from := 0; from < prompt; from += budget {
+			n := min(budget, prompt-from)
+			steps = append(steps, &sim.Step{
+				Prefill: []sim.Chunk{{New: n, Cached: from, Last: from+n == prompt}}})
+		}
+	}
+	p := newPhenomenon(clock, steps...)
 	p.Batch = 1
 	return p
 }
@@ -147,11 +157,15 @@ func promptAlone(prompt int) *sim.Step {
 	return &sim.Step{Prefill: []sim.Chunk{{New: prompt, Last: true}}}
 }
 
-// newPhenomenon describes a step by what takes most of its time.
-func newPhenomenon(clock *steptime.Clock, step *sim.Step) *Phenomenon {
-	l := clock.Whole(step)
-	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: l.Time().Milliseconds(),
-		Parts: map[string]float64{}}
+// newPhenomenon describes steps by what takes most of their time.
+func newPhenomenon(clock *steptime.Clock, steps ...*sim.Step) *Phenomenon {
+	var l steptime.Ledger
+	p := &Phenomenon{Parts: map[string]float64{}}
+	for _, s := range steps {
+		l = append(l, clock.Whole(s)...)
+		p.Tokens, p.Context = p.Tokens+s.Tokens(), p.Context+s.Context
+	}
+	p.Step = l.Time().Milliseconds()
 	for part, seconds := range l.Sum().Parts.Seconds() {
 		p.Parts[part] = 1000 * seconds
 	}

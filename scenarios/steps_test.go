@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,6 +24,21 @@ func TestAsManyContextsFitAsRun(t *testing.T) {
 		most, least := steps.Room(2500), steps.Room(3100)
 		if ran := int(r.PeakRunning); ran > most || ran < least {
 			t.Errorf("%s: %d ran at once, and %d to %d fit", model, ran, least, most)
+		}
+	}
+}
+
+// A prompt that a budget of tokens cuts takes what its steps take: beside the hand-over, a lone
+// user's time to the first token.
+func TestAPromptAloneTakesWhatALoneUserWaits(t *testing.T) {
+	for _, budget := range []int{2048, 8192, 32768} {
+		s := presetScenario(t, fmt.Sprintf("model: llama-3.1-8b\nhardware: a100-80gb-sxm\n"+
+			"batching: {policy: vllm-v1, token-budget: %d}\n"+
+			"workload: {users: 1, prompt: 20000, output: 10, requests: 2}\n", budget))
+		r := run(t, s)
+		if p := r.Prefill; p.Tokens != 20000 || p.Step > r.MeanTTFT ||
+			p.Step < 0.97*r.MeanTTFT-20 {
+			t.Errorf("a budget of %d: %+v, and TTFT is %.4g ms", budget, p, r.MeanTTFT)
 		}
 	}
 }
