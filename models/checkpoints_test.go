@@ -64,10 +64,9 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 func TestNamesSayTheCacheOfConfigs(t *testing.T) {
 	catalogue, err := Load()
 	testkit.OK(t, err)
-	seen := map[hardware.DType]int{}
+	dir, seen := testkit.Shared(t, "configs"), map[hardware.DType]int{}
 	for _, c := range Releases() {
-		name := testkit.Shared(t, "configs", strings.Replace(c.Repository, "/", "--", 1)+
-			"_config.json")
+		name := filepath.Join(dir, strings.Replace(c.Repository, "/", "--", 1)+"_config.json")
 		if _, err := os.Stat(name); err != nil {
 			continue
 		}

@@ -208,8 +208,8 @@ func afterWarmUp(r *run, name string, drop int) (value, slack float64) {
 		tokens, tied := 0.0, 0.0
 		first := rows[0].arrival // requests from before the window may end within it
 		for _, q := range readRows(r.csv) {
-			if done := q.arrival + q.e2e/1000; q.e2e > 0 && done >= first {
-				if done < last {
+			if done := q.arrival + q.e2e/1000; q.e2e > 0 {
+				if first <= done && done < last {
 					tokens += float64(q.output)
 				}
 				if math.Abs(done-last) < 1e-8 || math.Abs(done-first) < 1e-8 {
