@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +38,7 @@ func (p *Paste) accelerator(prose []string, given string) error {
 	}
 	for _, line := range prose {
 		for name, size := range p.gpus(byName, line) {
-			sized, other := ofSize(catalog, name, size, p.count.MatchString(line))
+			sized, other := p.ofSize(catalog, name, size, p.count.MatchString(line))
 			names[sized]++
 			if other != "" {
 				others[sized] = other
@@ -77,9 +76,9 @@ const (
 // ofSize returns the accelerator of the family of a named one, as h100 is, that has a size in GB; 0
 // is any size. counted says that the size may be that of several. Where no accelerator of the form
 // of the named one has the size, words say what is assumed.
-func ofSize(catalog hardware.Catalog, named string, size float64, counted bool) (name,
+func (f *forms) ofSize(catalog hardware.Catalog, named string, size float64, counted bool) (name,
 	words string) {
-	family := regexp.MustCompile(`^.*?\d[^-]*`).FindString(named) // h100, or rtx-4090
+	family := f.family.FindString(named)
 	form := named[strings.LastIndex(named, "-")+1:]
 	var found, there []string
 	for i := range catalog.Accelerators {

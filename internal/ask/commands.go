@@ -21,6 +21,9 @@ type forms struct {
 	// behind and before are a size beside an accelerator's name; the second part of behind is of a
 	// size of something else.
 	behind, before *regexp.Regexp
+	// family is the beginning of an accelerator's name that its forms have in common: h100 of
+	// h100-nvl, rtx-4090.
+	family *regexp.Regexp
 }
 
 var newForms = sync.OnceValue(func() forms {
@@ -42,6 +45,7 @@ var newForms = sync.OnceValue(func() forms {
 		behind: regexp.MustCompile(`(?i)^(?:[ ([_-]|(?:sxm\d?|pcie|nvl|hbm\d?e?)\b)*[ ([_-]` +
 			`(\d{1,3}) ?Gi?B\b(/s?| +(?:of|host|ram|dram|free|kv|cache|system|cpu|swap|weights|` +
 			`model|per)\b)?`),
+		family: regexp.MustCompile(`^.*?\d[^-]*`),
 		before: regexp.MustCompile(`(?i)(?:^|[^\w.])(\d{1,3}) ?Gi?B[ -]+(?:nvidia +)?$`),
 		release: regexp.MustCompile(`(?i)\b(vllm|sglang|tensorrt-llm|trtllm)(?: version)?` +
 			`[ =:,，@-]{1,4}v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\.?(?:post|rc)\d{1,2})?)\b`),

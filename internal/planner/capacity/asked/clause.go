@@ -1,14 +1,17 @@
 package asked
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Clause is one part of an SLO, with the share of the requests that must keep it and the share that
@@ -21,8 +24,10 @@ type Clause struct {
 	Class string `json:"class,omitempty"`
 	// Latency names the latency that is limited, or is empty.
 	Latency metrics.Latency `json:"latency,omitempty"`
-	Kept    stats.Interval  `json:"kept"`
-	Target  float64         `json:"target"`
+	// Limits names the latencies that requests must keep within limits.
+	Limits []metrics.Latency `json:"limits,omitempty"`
+	Kept   stats.Interval    `json:"kept"`
+	Target float64           `json:"target"`
 	// Late has the shares if TTFT were other than simulated, for each of LateFactors. It is absent
 	// where TTFT does not matter.
 	Late []stats.Interval `json:"kept_by_ttft,omitempty"`
@@ -151,6 +156,13 @@ func Clauses(seen *planner.Observation, requests []planner.Request, confidence f
 				whole = append(whole, wholeRoom(r, &limits))
 			}
 		}
+		for latency, limit := range map[metrics.Latency]sim.Time{metrics.TTFT: limits.TTFT,
+			metrics.TPOT: limits.TPOT, metrics.E2E: limits.E2E} {
+			if limit > 0 {
+				g.Limits = append(g.Limits, latency)
+			}
+		}
+		slices.Sort(g.Limits)
 		g.Kept = ShareKept(rooms, 1, confidence)
 		if limits.TTFT > 0 || limits.E2E > 0 {
 			g.Late = Lateness(rooms, confidence)
@@ -217,6 +229,22 @@ func (g Clause) Under(late Late) Clause {
 		}
 	}
 	return g
+}
+
+// LimitWords names the limits that requests miss where TTFT is late, or else where the other
+// latencies are: "TTFT", or "E2E or TTFT" where both may be missed by that.
+func (g *Clause) LimitWords(first bool) string {
+	late := metrics.TPOT
+	if first {
+		late = metrics.TTFT
+	}
+	var list []string
+	for _, l := range g.Limits {
+		if l == late || l == metrics.E2E {
+			list = append(list, strings.ToUpper(string(l)))
+		}
+	}
+	return cmp.Or(g.Name, strings.Join(list, " or "))
 }
 
 // MostLate returns the largest factors on latencies under which clauses are kept: 0 where no factor

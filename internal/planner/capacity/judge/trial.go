@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -83,12 +82,13 @@ func (t Trial) Under(late asked.Late) Trial {
 		return t
 	}
 	// The first token is the reason unless the others being late makes fewer keep the limits.
-	name, cause := "TTFT", t.Causes.First
-	if late.Tail = 1; g.Kept.Mean < before.Under(late).Kept.Mean {
-		name, cause = strings.ToUpper(string(t.Causes.Latency)), t.Causes.Other
+	late.Tail = 1
+	first, cause := g.Kept.Mean >= before.Under(late).Kept.Mean, t.Causes.Other
+	if first {
+		cause = t.Causes.First
 	}
 	t.Limit = fmt.Sprintf("%s%s of the requests keep the limit of %s, as late as it may be%s: %s",
-		classOf(g), units.PercentOf(g.Kept.Mean, g.Target), cmp.Or(g.Name, name), t.grows(), cause)
+		classOf(g), units.PercentOf(g.Kept.Mean, g.Target), g.LimitWords(first), t.grows(), cause)
 	return t
 }
 
@@ -108,12 +108,10 @@ func classOf(g *asked.Clause) string {
 	return "of " + g.Class + ", "
 }
 
-// Causes says in words what makes first tokens late, and what the other latency that the fewest
-// requests keep: Latency, which is TPOT or E2E.
+// Causes says in words what makes first tokens late, and what the others.
 type Causes struct {
-	First   string          `json:"first"`
-	Other   string          `json:"other"`
-	Latency metrics.Latency `json:"latency"`
+	First string `json:"first"`
+	Other string `json:"other"`
 }
 
 // Verdict is the decision whether a rate is sustained.
@@ -266,10 +264,7 @@ func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 	if class, ok := r.Classes[g.Class]; ok {
 		a = &class.Attainment
 	}
-	t.Causes = Causes{diagnosis.Cause(r, true), diagnosis.Cause(r, false), metrics.TPOT}
-	if a.E2E < a.TPOT || g.Latency == metrics.E2E {
-		t.Causes.Latency = metrics.E2E
-	}
+	t.Causes = Causes{diagnosis.Cause(r, true), diagnosis.Cause(r, false)}
 	latency, kept := diagnosis.Worst(a)
 	first, words := latency == "TTFT", fmt.Sprintf("%s of the requests keep the limit of %s",
 		units.PercentOf(kept, g.Target), latency)

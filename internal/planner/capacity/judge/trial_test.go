@@ -446,12 +446,9 @@ func TestBinomialsAddUp(t *testing.T) {
 // Where a run keeps the SLO, and does not with latencies as late as they may be, the reason is the
 // latency that makes it so.
 func TestTheReasonIsWhatIsLate(t *testing.T) {
-	f, err := scenarios.Parse("a.yaml", []byte(`
-model: llama-3.1-8b
-hardware: l40s
-slo: {ttft: 150ms, tpot: 60ms, percentile: 99}
-workload: {rate: 1/s, prompt: 300, output: 40, requests: 400}
-`))
+	text := []byte("model: llama-3.1-8b\nhardware: l40s\nslo: {ttft: 150ms, tpot: 60ms, " +
+		"percentile: 99}\nworkload: {rate: 1/s, prompt: 300, output: 40, requests: 400}\n")
+	f, err := scenarios.Parse("a.yaml", text)
 	testkit.OK(t, err)
 	got, err := Simulate(t.Context(), f, "0.95")
 	testkit.OK(t, err)
@@ -467,6 +464,21 @@ workload: {rate: 1/s, prompt: 300, output: 40, requests: 400}
 		if share := units.PercentOf(under.Kept.Mean, 0.99); under.Kept.Mean > 0.99 ||
 			under.Limit != share+" of the requests keep the limit of "+words {
 			t.Errorf("%+v: %g keep it: %s", late, under.Kept.Mean, under.Limit)
+		}
+	}
+	for limits, words := range map[string][2]string{"{e2e: 5s}": {"E2E", "E2E"},
+		"{ttft: 150ms, e2e: 5s}":             {"E2E or TTFT", "E2E"},
+		"{ttft: 150ms, tpot: 60ms, e2e: 5s}": {"E2E or TTFT", "E2E or TPOT"},
+		"{ttft: {p99: 150ms}}":               {"p99 TTFT", "p99 TTFT"}} {
+		f, err := scenarios.Parse("a.yaml", text, "slo="+limits)
+		testkit.OK(t, err)
+		got, err := Simulate(t.Context(), f, "0.95")
+		testkit.OK(t, err)
+		trial := got.(Trial)
+		for k, first := range []bool{true, false} {
+			if said := trial.Clauses[0].LimitWords(first); said != words[k] {
+				t.Errorf("%s: %s may be missed, want %s", limits, said, words[k])
+			}
 		}
 	}
 	if none := one.Under(asked.Late{First: 1, FirstTail: 1.01, Tail: 1}); none.Limit != one.Limit {
