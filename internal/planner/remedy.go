@@ -21,7 +21,7 @@ const (
 )
 
 // mostWhole is the most requests of a load that is tried as a whole, because its first requests do
-// not show its fault. A simulation of so many takes a second or so for each change.
+// not show its fault. For each change, simulating 100,000 requests takes about a second.
 const mostWhole = 100_000
 
 // TryRemedies adds the changes that would help to a result's diagnosis, if the SLO is missed or the

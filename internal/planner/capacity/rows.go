@@ -303,11 +303,14 @@ func (s *cheapestGoal) limit(ctx context.Context, i, replicas int, sh *answer.Sh
 		return err
 	case replicas == o.Based()+1:
 		sh.Limit = "one is enough"
+	case o.IsSpot(): // which is decided over several runs
+		t, err := s.KeepsOnSpotOver(ctx, o, replicas-1, o.Worst(), s.SeedsBelow(s.Few()))
+		if err == nil {
+			sh.Limit = s.whyLost(o, replicas-1, judge.Verdict{Trial: t})
+		}
+		return err
 	default:
 		v, err := s.Enough(ctx, o, replicas-1)
-		if o.IsSpot() && err == nil { // which is decided over several runs
-			v.Trial, err = s.KeepsOnSpotOver(ctx, o, replicas-1, o.Worst(), s.SeedsBelow(s.Few()))
-		}
 		if err == nil {
 			sh.Limit = s.whyLost(o, replicas-1, v)
 		}
