@@ -1,6 +1,7 @@
 package units
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -129,14 +130,28 @@ func Percent(share float64) string {
 	return Significant(100*share, 2) + "%"
 }
 
+// Target prints a share that somebody has set, with all of its digits: 95%, 97.5%, 99.99%.
+func Target(share float64) string { return Significant(100*share, 15) + "%" }
+
 // PercentOf prints a share beside a target with as many digits as show on which side of it the
-// share lies: 94.98% of the 95% that are wanted.
+// share lies: 94.98% of the 95% that are wanted. What differs in rounding alone reads like it.
 func PercentOf(share, target float64) string {
-	words, beside := Percent(share), Percent(target)
-	for digits := 3; words == beside && share != target && digits <= 15; digits++ {
+	wanted := exact(Target(target))
+	side := cmp.Compare(exact(Target(share)), wanted)
+	words := Percent(share)
+	for digits := 3; cmp.Compare(exact(words), wanted) != side && digits <= 15; digits++ {
 		words = Significant(100*share, digits) + "%"
 	}
 	return words
+}
+
+// exact is the number of a percentage that was printed.
+func exact(percent string) float64 {
+	x, err := strconv.ParseFloat(strings.TrimSuffix(percent, "%"), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return x
 }
 
 // Times prints by what factor something is larger: 41, 8.2, 0.013.

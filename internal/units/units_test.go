@@ -1,6 +1,8 @@
 package units
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -229,17 +231,24 @@ func TestRatesArePrintedForPeople(t *testing.T) {
 	})
 }
 
-// A share beside a target never reads like it, unless it is it.
+// A share beside a target reads as on the side of it on which it lies, and no longer than it must.
 func TestSharesShowTheirSideOfATarget(t *testing.T) {
+	const all = 100_000
 	rapid.Check(t, func(t *rapid.T) {
-		target := float64(rapid.IntRange(0, 10000).Draw(t, "target")) / 10000
-		share := min(1, max(0, target+float64(rapid.IntRange(-300, 300).Draw(t, "apart"))/1e5))
-		words := PercentOf(share, target)
-		if (words == Percent(target)) != (share == target) {
-			t.Fatalf("%g is %s beside %s", share, words, Percent(target))
+		wanted := 10 * rapid.IntRange(0, all/10).Draw(t, "target")
+		kept := min(all, max(0, wanted+rapid.IntRange(-300, 300).Draw(t, "apart")))
+		target, share := float64(wanted)/all, float64(kept)/all
+		var read [2]float64
+		for i, words := range []string{PercentOf(share, target), Target(target)} {
+			_, err := fmt.Sscanf(words, "%g%%", &read[i])
+			testkit.OK(t, err)
 		}
-		if one := Percent(share); one != Percent(target) && words != one {
-			t.Fatalf("%g is %s, and %s alone", share, words, one)
+		if cmp.Compare(read[0], read[1]) != cmp.Compare(kept, wanted) || read[1] != float64(wanted)/1000 {
+			t.Fatalf("%g is %g%% beside %g%%", share, read[0], read[1])
+		}
+		if again := PercentOf(share, math.Nextafter(share, 2)); again != Target(share) &&
+			again != Percent(share) {
+			t.Fatalf("%g is %s beside what rounding has made of it", share, again)
 		}
 	})
 }

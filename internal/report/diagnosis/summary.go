@@ -263,7 +263,7 @@ func Verdict(r *scenarios.Result) string {
 			units.Percent(a.All)))
 	case r.SLO.Joint():
 		parts = append(parts, fmt.Sprintf("%s of the requests (at least %s wanted) have %s",
-			units.PercentOf(a.All, a.Target), units.Percent(a.Target), r.SLO.RequestWords()))
+			units.PercentOf(a.All, a.Target), units.Target(a.Target), r.SLO.RequestWords()))
 	}
 	if a.All < a.Target {
 		parts = append(parts, fmt.Sprintf("limits are kept of TTFT by %s, of TPOT by %s, of "+
