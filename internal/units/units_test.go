@@ -243,7 +243,8 @@ func TestSharesShowTheirSideOfATarget(t *testing.T) {
 			_, err := fmt.Sscanf(words, "%g%%", &read[i])
 			testkit.OK(t, err)
 		}
-		if cmp.Compare(read[0], read[1]) != cmp.Compare(kept, wanted) || read[1] != float64(wanted)/1000 {
+		if cmp.Compare(read[0], read[1]) != cmp.Compare(kept, wanted) ||
+			read[1] != float64(wanted)/1000 {
 			t.Fatalf("%g is %g%% beside %g%%", share, read[0], read[1])
 		}
 		if again := PercentOf(share, math.Nextafter(share, 2)); again != Target(share) &&

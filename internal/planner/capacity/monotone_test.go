@@ -21,6 +21,10 @@ type question struct {
 	rate           float64
 	prompt, output int
 	ttft, tpot     int // ms
+	// h100 is the price of one an hour, count how many of each accelerator there are, and spare how
+	// many replicas may be down.
+	h100         float64
+	count, spare int
 }
 
 func (q question) text() string {
@@ -28,8 +32,14 @@ func (q question) text() string {
 model: llama-3.1-8b
 workload: {rate: %.4g/s, prompt: {distribution: exponential, mean: %d, max: 6000}, output: {distribution: exponential, mean: %d, max: 2000}}
 slo: {ttft: %dms, tpot: %dms}
-menu: {hardware: [h100-sxm, a100-80gb-sxm, l40s], tensor: [1]}
-`, q.rate, q.prompt, q.output, q.ttft, q.tpot)
+menu:
+  hardware:
+    - {accelerator: h100-sxm, price: $%.3g/h, count: %d}
+    - {accelerator: a100-80gb-sxm, price: $1.8/h, count: %[7]d}
+    - {accelerator: l40s, price: $0.9/h, count: %[7]d}
+  tensor: [1]
+fleet: {spare: %[8]d}
+`, q.rate, q.prompt, q.output, q.ttft, q.tpot, q.h100, q.count, q.spare)
 }
 
 // hourly returns what the cheapest fleet costs, and false where none keeps the SLO.
@@ -45,8 +55,8 @@ func hourly(t *testing.T, q *queue.Queue, drawn question) (float64, bool) {
 	return s.cost(), true
 }
 
-// More load, longer prompts or answers, or a tighter SLO never cost less. The pairs are some of
-// ten, or all where as many are asked for.
+// More load, longer prompts or answers, a tighter SLO, a higher price, fewer accelerators, or one
+// more spare never cost less. The pairs are some of twenty, or all where as many are asked for.
 func TestHarderNeverCostsLess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers eight plans")
@@ -54,7 +64,7 @@ func TestHarderNeverCostsLess(t *testing.T) {
 	testkit.Dear(t)
 	work := testQueue(t)
 	var all []int
-	for pair := range max(10, *pairs) {
+	for pair := range max(20, *pairs) {
 		all = append(all, pair)
 	}
 	for _, pair := range testkit.DrawCases(t, *pairs, all) {
@@ -70,9 +80,11 @@ func drawPair() *rapid.Generator[[2]question] {
 				2000).Draw(t, "prompt"),
 			output: rapid.IntRange(50, 500).Draw(t, "output"), ttft: rapid.IntRange(300,
 				3000).Draw(t, "ttft"), tpot: rapid.IntRange(20, 120).Draw(t, "tpot"),
+			h100: rapid.Float64Range(1, 4).Draw(t, "price"), count: rapid.IntRange(4,
+				40).Draw(t, "count"), spare: rapid.IntRange(0, 1).Draw(t, "spare"),
 		}
 		harder, more := q, rapid.Float64Range(1.02, 1.4).Draw(t, "more")
-		switch rapid.IntRange(0, 4).Draw(t, "what") {
+		switch rapid.IntRange(0, 7).Draw(t, "what") {
 		case 0:
 			harder.rate *= more
 		case 1:
@@ -83,6 +95,12 @@ func drawPair() *rapid.Generator[[2]question] {
 			harder.ttft = int(float64(q.ttft) / more)
 		case 4:
 			harder.tpot = int(float64(q.tpot) / more)
+		case 5:
+			harder.h100 *= more
+		case 6:
+			harder.count = q.count/2 + 1
+		case 7:
+			harder.spare++
 		}
 		return [2]question{q, harder}
 	})

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 const monthsAsked = `
@@ -183,6 +186,17 @@ effort: {requests: 300, most-requests: 1000}
 				if p.Kept != a.Chosen.Kept {
 					t.Errorf("%g of the requests at the load, the answer says %g", p.Kept,
 						a.Chosen.Kept)
+				}
+			}
+			again, err := scenarios.Parse("scenario.yaml", []byte(a.Chosen.Scenario),
+				fmt.Sprintf("workload.rate=%g/s", p.Rate))
+			testkit.OK(t, err)
+			r, err := again.Run(t.Context(), policies.Default())
+			testkit.OK(t, err)
+			for _, pair := range [][2]float64{{r.P99TTFT, p.TTFT}, {r.P99TPOT, p.TPOT},
+				{r.Attainment.All, p.Kept}} {
+				if math.Abs(pair[0]/pair[1]-1) > 0.002 { // metrics.Distribution's accuracy, twice
+					t.Errorf("%+v; as a scenario %g where it is %g", p, pair[0], pair[1])
 				}
 			}
 			if i > 0 && p.Rate <= a.Chosen.Curve[i-1].Rate {
