@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -13,7 +14,7 @@ const (
 	exitDone      = 0
 	exitFailed    = 1 // the run failed, or was interrupted
 	exitBadInput  = 2 // scenario, flags or arguments are wrong
-	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed; twin: not the server
+	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed; no twin, no host
 	exitTraffic   = 4 // twin drift: only the traffic changed
 )
 
@@ -43,7 +44,8 @@ func exitCode(err error) int {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed),
-		errors.Is(err, errMachineDrifted), errors.Is(err, errNoTwin):
+		errors.Is(err, errMachineDrifted), errors.Is(err, errNoTwin),
+		errors.Is(err, fit.ErrNoHost):
 		return exitSLOMissed
 	case errors.Is(err, errTrafficDrifted):
 		return exitTraffic

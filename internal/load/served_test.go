@@ -1,12 +1,10 @@
 package load_test
 
 import (
-	"context"
-	"net"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/load"
-	"github.com/llmsim/llmsim/internal/serve"
+	"github.com/llmsim/llmsim/internal/serve/servetest"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -32,27 +30,6 @@ func build(t *testing.T, text string) *scenarios.Simulation {
 	return s
 }
 
-// serveAt serves a scenario until the test ends, and returns the address.
-func serveAt(t *testing.T, text string, speed float64) string {
-	t.Helper()
-	simulation := build(t, text)
-	service, err := serve.Open(serve.Options{Simulation: simulation.Config(),
-		Models: simulation.Models(), Lengths: []int{5}, Speed: speed, Dialect: "vllm"})
-	testkit.OK(t, err)
-	listeners, err := serve.Listen("127.0.0.1:0", 0)
-	testkit.OK(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx, []net.Listener{listeners[0]}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + listeners[0].Addr().String()
-}
-
 // Conversations over the network find as many tokens in the cache as they do in the simulation:
 // earlier turns with their answers. Chat has a few tokens more, of its template.
 func TestConversationsAreCachedAsInTheSimulation(t *testing.T) {
@@ -64,7 +41,8 @@ func TestConversationsAreCachedAsInTheSimulation(t *testing.T) {
 	}
 	const speed = 10
 	for _, chat := range []bool{false, true} {
-		r, err := load.Run(t.Context(), load.Config{URL: serveAt(t, chats, speed), Chat: chat,
+		r, err := load.Run(t.Context(), load.Config{
+			URL: servetest.At(t, build(t, chats), speed), Chat: chat,
 			Source: build(t, chats).Source, Speed: speed})
 		testkit.OK(t, err)
 		if r.Completed != 24 || !chat && r.CachedTokens != want ||

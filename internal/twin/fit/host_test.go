@@ -2,8 +2,10 @@ package fit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -96,4 +98,51 @@ func TestHostsMoveSmallModelsMost(t *testing.T) {
 		t.Errorf("hosts move TPOT by %.3f and by %.3f, want the first to be four times as large",
 			small, large)
 	}
+}
+
+// A slow host is found from times a token alone. One that the accelerator hides is not, nor one
+// that would take less time than the accelerator, or more than any host.
+func TestHostsAreFoundFromTPOT(t *testing.T) {
+	simulated := func(host, scale float64) *observed.Run {
+		r := &observed.Run{Name: "one by one", Load: observed.Load{Concurrency: 1}}
+		for range 10 {
+			r.Requests = append(r.Requests, observed.Request{Prompt: 64, Output: 128, TTFT: 1,
+				E2E: 2})
+		}
+		machine := on(smallServer, host)
+		pairs, err := machine.Compare(t.Context(), scenarios.Factors{}, r)
+		testkit.OK(t, err)
+		for i := range pairs {
+			r.Requests[i].TTFT, r.Requests[i].E2E = scale*pairs[i].TTFT[1], scale*pairs[i].E2E[1]
+		}
+		return r
+	}
+	small := server(smallServer)
+	for _, host := range []float64{1.25, 2.03, 6} {
+		found, err := small.FindHost(t.Context(), simulated(host, 1))
+		testkit.OK(t, err)
+		if math.Abs(found.Value/host-1) > 1e-3 || !(found.Deviation > 0.0149) ||
+			found.Deviation > 0.1 {
+			t.Errorf("found host %.4g ± %.3g of %g", found.Value, found.Deviation, host)
+		}
+	}
+	for want, r := range map[string]*observed.Run{"the accelerator decides": simulated(0.5, 1),
+		"takes alone": simulated(0.5, 0.8), "want at most": simulated(100, 1.1)} {
+		_, err := small.FindHost(t.Context(), r)
+		if !errors.Is(err, fit.ErrNoHost) || !strings.Contains(err.Error(), want) {
+			t.Errorf("found %v, want %q", err, want)
+		}
+	}
+	restless := simulated(3, 1)
+	for i := range restless.Requests {
+		restless.Requests[i].E2E *= float64(1 + 3*(i%2))
+	}
+	if _, err := small.FindHost(t.Context(), restless); !errors.Is(err, fit.ErrNoHost) {
+		t.Errorf("times that differ fourfold: found %v, want no host", err)
+	}
+	large := server(largeServer)
+	if err := large.ShowsHost(t.Context(), simulated(1, 1)); !errors.Is(err, fit.ErrNoHost) {
+		t.Errorf("a large model: found %v, want that it tells no host", err)
+	}
+	testkit.OK(t, small.ShowsHost(t.Context(), simulated(1, 1)))
 }
