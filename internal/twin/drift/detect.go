@@ -49,9 +49,11 @@ func (d *detector) evidence(x float64) float64 {
 // Finding is what a figure says.
 type Finding struct {
 	Figure string `json:"figure"`
-	// Changed says that the figure left its tolerance. After is the block with which that was
-	// certain, and Since the one with which it probably began.
+	// Changed says that the figure left its tolerance for good, and Passed that it came back: from
+	// the block with which that probably began, Since, to the last one, its mean is within. After is
+	// the block with which it was certain that the figure had left its tolerance.
 	Changed bool `json:"changed"`
+	Passed  bool `json:"passed,omitempty"`
 	After   int  `json:"after_block,omitempty"`
 	Since   int  `json:"since_block,omitempty"`
 	// Shift is by how much the figure is off, as a fraction: over the blocks from Since on, or over
@@ -75,19 +77,21 @@ func watch(figure string, series, tolerances []float64, apart float64) Finding {
 	for i, x := range series {
 		d.tolerance = tolerances[i]
 		if d.evidence(x) >= apart {
-			f.Changed, f.After = true, i+1
+			f.After = i + 1
 			break
 		}
 	}
 	from := 0
-	if f.Changed {
+	if f.After > 0 {
 		from = begin(series[:f.After])
 		f.Since = from + 1
 	}
-	sum := 0.0
-	for _, x := range series[from:] {
-		sum += x
+	sum, allowed := 0.0, 0.0
+	for i := from; i < len(series); i++ {
+		sum, allowed = sum+series[i], allowed+tolerances[i]
 	}
+	f.Changed = f.After > 0 && math.Abs(sum) > allowed
+	f.Passed = f.After > 0 && !f.Changed
 	if n := len(series) - from; n > 0 {
 		f.Shift = math.Expm1(sum / float64(n))
 	}

@@ -212,9 +212,13 @@ func (r *Result) WriteText(to io.Writer) error {
 	for _, f := range append(append([]Finding{}, r.Machine...), r.Traffic...) {
 		fmt.Fprintf(&b, "  %-15s %+6.1f %%  (tolerance %.1f %%, noise of %d requests %.1f %%)",
 			f.Figure, 100*f.Shift, 100*f.Tolerance, block, 100*f.Deviation)
-		if f.Changed {
+		switch {
+		case f.Changed:
 			fmt.Fprintf(&b, "  changed: certain after %d requests, probably since number %d",
 				f.After*block, (f.Since-1)*block+1)
+		case f.Passed:
+			fmt.Fprintf(&b, "  off for a while: from about request %d on, by the mean of all since "+
+				"then within its tolerance", (f.Since-1)*block+1)
 		}
 		b.WriteString("\n")
 	}
