@@ -69,6 +69,28 @@ func TestPagesShowEveryFolder(t *testing.T) {
 	}
 }
 
+// Pages that sources and comments cite are there. What is cited of other projects lies deeper, or
+// has an underscore in its name.
+func TestFilesCitePagesThatExist(t *testing.T) {
+	cited := regexp.MustCompile(`(^|[^/\w.-])(docs/[a-z-]+\.md)`)
+	seen := 0
+	testkit.OK(t, fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !slices.Contains([]string{".yaml", ".csv", ".go"}, filepath.Ext(name)) {
+			return err
+		}
+		for _, found := range cited.FindAllStringSubmatch(string(testkit.Read(t, name)), -1) {
+			seen++
+			if _, err := os.Stat(found[2]); err != nil {
+				t.Errorf("%s cites %s: %v", name, found[2], err)
+			}
+		}
+		return nil
+	}))
+	if seen < 50 {
+		t.Errorf("found %d citations, want 50 or more", seen)
+	}
+}
+
 // Links of every page lead to files, and to headings, that are there.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)

@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -168,6 +169,24 @@ func TestRangesHoldUnknownHosts(t *testing.T) {
 	}
 	for _, metric := range evidence.Metrics() {
 		inside(metric, false)
+	}
+}
+
+// docs/validation.md can be read in one go, and says of which engine something is tuned by hand.
+func TestPageOfValidation(t *testing.T) {
+	page, words := string(testkit.Read(t, "../../docs/validation.md")), 0
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "    ") { // commands
+			words += len(strings.Fields(line))
+		}
+	}
+	if words > 1200 {
+		t.Errorf("docs/validation.md has %d words, allowed: 1200", words)
+	}
+	for _, e := range steptime.Engines() {
+		if strings.Contains(e.Source, "by hand") && !strings.Contains(page, "`"+e.Name+"`") {
+			t.Errorf("docs/validation.md does not say what is tuned by hand in %s", e.Name)
+		}
 	}
 }
 
