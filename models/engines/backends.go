@@ -9,17 +9,13 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
-// Experts is the operator of the kernels that compute routed experts.
-const Experts = "experts"
-
 // without begins what is asked for where a back end shall not be taken.
 const without = "no-"
 
-// Backend returns the kernels that the release takes for an operator on weights of a format. Asked
-// is empty, the name of a back end, or names after "no-" with commas between them that leave out
-// the back ends that begin with them. It returns false if the registry does not say.
-func (r *Release) Backend(operator string, format hardware.DType, at Place, asked string) (Backend,
-	bool) {
+// Backend returns the kernels that the release takes for routed experts of a format. Asked is
+// empty, the name of a back end, or names after "no-" with commas between them that leave out the
+// back ends that begin with them. It returns false if the registry does not say.
+func (r *Release) Backend(format hardware.DType, at Place, asked string) (Backend, bool) {
 	if r.Engine == nil {
 		return Backend{}, false
 	}
@@ -28,7 +24,7 @@ func (r *Release) Backend(operator string, format hardware.DType, at Place, aske
 	for i := range r.Kernels {
 		b := &r.Kernels[i]
 		switch {
-		case b.Operator != operator || !b.has(format, at.Accelerator.Generation):
+		case !b.has(format, at.Accelerator.Generation):
 		case named && b.Name == asked:
 			if fallback == nil {
 				fallback = b
@@ -68,9 +64,7 @@ func leftOut(name, asked string) bool {
 func (e *Engine) CheckExperts(asked string) error {
 	var known []string
 	for _, b := range e.Kernels {
-		if b.Operator == Experts {
-			known = append(known, b.Name)
-		}
+		known = append(known, b.Name)
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)

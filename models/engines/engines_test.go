@@ -67,7 +67,7 @@ func TestEveryEntryHasASource(t *testing.T) {
 		}
 		for _, b := range e.Kernels {
 			if b.Source == "" || b.Name == "" {
-				t.Errorf("%s: a backend for %s needs a name and a source", e.Name, b.Operator)
+				t.Errorf("%s: the back end %+v needs a name and a source", e.Name, b)
 			}
 		}
 		if !slices.IsSortedFunc(e.Evidence, func(a, b engines.Evidence) int {
@@ -218,17 +218,17 @@ func TestEachReleaseHasOneBackEndOfExperts(t *testing.T) {
 			Model:  rapid.SampledFrom([]string{"deepseek-v3", "mixtral-8x7b"}).Draw(t, "model"),
 		}
 		format := rapid.SampledFrom(formats).Draw(t, "format")
-		b, ok := r.Backend(engines.Experts, format, at, "")
+		b, ok := r.Backend(format, at, "")
 		if !ok || b.Name == "" || b.Asked {
 			t.Fatalf("%s %s has %+v for %s on %s", e, r.Version, b, format,
 				at.Accelerator.Generation)
 		}
 		testkit.OK(t, r.CheckExperts(b.Name))
-		if named, ok := r.Backend(engines.Experts, format, at, b.Name); !ok ||
+		if named, ok := r.Backend(format, at, b.Name); !ok ||
 			named.Name != b.Name || named.Few != "" {
 			t.Fatalf("asked for %s, found %+v", b.Name, named)
 		}
-		if other, ok := r.Backend(engines.Experts, format, at, "no-"+b.Name); ok &&
+		if other, ok := r.Backend(format, at, "no-"+b.Name); ok &&
 			other.Name == b.Name {
 			t.Fatalf("without %s, found %+v", b.Name, other)
 		}
@@ -282,7 +282,7 @@ func TestBackEndsOfExperts(t *testing.T) {
 		}
 		at := engines.Place{Accelerator: &hardware.Accelerator{Generation: c.generation},
 			Tensor: c.tensor, Expert: c.expert, Model: "deepseek-v3"}
-		b, _ := r.Backend(engines.Experts, c.format, at, r.AskedExperts(r.Version, given))
+		b, _ := r.Backend(c.format, at, r.AskedExperts(r.Version, given))
 		if b.Name != c.want {
 			t.Errorf("%s %s has %q for %s on %s, TP %d, EP %d, %s, want %s", c.name, c.version,
 				b.Name, c.format, c.generation, c.tensor, c.expert, c.flags, c.want)

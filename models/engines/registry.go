@@ -37,8 +37,8 @@ type Engine struct {
 	// Memory is the accelerator memory that the engine itself takes. The first entry counts whose
 	// conditions hold; where none holds, the preset's fitted memory does.
 	Memory []Memory
-	// Kernels are the back ends that the engine has. Unasked, it takes the first one whose
-	// conditions hold.
+	// Kernels are the back ends of routed experts that the engine has. Unasked, it takes the first
+	// one whose conditions hold.
 	Kernels []Backend
 	// Switches are flags and environment variables that choose back ends of routed experts.
 	Switches []Switch
@@ -180,10 +180,8 @@ type Conditions struct {
 	Models []string
 }
 
-// Backend is the library whose kernels an engine takes for an operator.
+// Backend is the library whose kernels an engine takes for routed experts.
 type Backend struct {
-	// Operator is "product", "experts" or "attention".
-	Operator string
 	// Formats are number formats of the weights, and Generations are generations of accelerators.
 	// Empty lists mean any.
 	Formats     []hardware.DType

@@ -194,7 +194,7 @@ func (c *Config) chooseBackend() []string {
 	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor, Expert: p.Expert,
 		Data: p.Data, Model: c.Model.Name}
 	var ok bool
-	if c.backend, ok = release.Backend(engines.Experts, c.Weights, at, asked); !ok && asked != "" {
+	if c.backend, ok = release.Backend(c.Weights, at, asked); !ok && asked != "" {
 		c.backend.Name = asked
 		return []string{fmt.Sprintf("%s is not known to have experts in %s by %s on %s",
 			release.Title, c.Weights, asked, c.Accelerator.Name)}
