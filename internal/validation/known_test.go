@@ -120,6 +120,7 @@ func TestRangesHoldRowsLeftOut(t *testing.T) {
 		evidence.Same: {evidence.TPOT: 0.85, evidence.TTFT: 0.85, evidence.Rate: 0.85},
 		evidence.Other: {evidence.TPOT: mostSingle[evidence.TPOT],
 			evidence.TTFT: mostSingle[evidence.TTFT], evidence.Rate: mostSingle[evidence.Rate]},
+		evidence.Outside: {evidence.TPOT: 0.99, evidence.TTFT: 1.01, evidence.Rate: 0.98},
 	}
 	for class, scores := range most {
 		for metric, score := range scores {
@@ -130,7 +131,7 @@ func TestRangesHoldRowsLeftOut(t *testing.T) {
 				t.Errorf("%s of class %q: ranges of 80 %% hold %.1f %%", metric, class, 100*share)
 			}
 			if got := accuracy.Score(list, chooses); got > score {
-				t.Errorf("%s of class %q: the score is %.2f times that of the best single width, "+
+				t.Errorf("%s of class %q: the score is %.3f times that of the best single width, "+
 					"want %.2f at most", metric, class, got, score)
 			}
 		}
@@ -190,6 +191,9 @@ func TestPageOfValidation(t *testing.T) {
 	}
 }
 
-// mostSingle are the largest scores of ranges of servers that were not measured. What is aimed at
-// is 0.96, 1 and 0.95, with servers of further sources among the rows that were left out.
-var mostSingle = map[string]float64{evidence.TPOT: 0.99, evidence.TTFT: 0.97, evidence.Rate: 0.99}
+// mostSingle are the largest scores of ranges of servers that were not measured.
+var mostSingle = map[string]float64{evidence.TPOT: 0.97, evidence.TTFT: 0.97, evidence.Rate: 0.98}
+
+// aimedScore are the scores that ranges of such servers should come down to. missed-goals.md has
+// those that are not reached.
+var aimedScore = map[string]float64{evidence.TPOT: 0.96, evidence.TTFT: 1, evidence.Rate: 0.95}
