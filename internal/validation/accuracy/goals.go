@@ -179,7 +179,8 @@ func Missed(list []GoalResult) []string {
 // MissedLeftOut writes the goals that are reached on the rows of the fit and not on rows left out
 // of it as a table in Markdown.
 func MissedLeftOut(list []GoalResult) []string {
-	table := []string{"| rows | quantity | n | error | left out | goal |", "|---|---|---|---|---|---|"}
+	table := []string{"| rows | quantity | n | error | left out | goal |",
+		"|---|---|---|---|---|---|"}
 	for i := range list {
 		if g := &list[i]; g.Reached && g.LeftOut != nil && *g.LeftOut > g.AtMost {
 			table = append(table, fmt.Sprintf("| %s | %s | %d | %.1f %% | %s | %g %% |", g.Name,
