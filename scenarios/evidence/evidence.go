@@ -48,6 +48,9 @@ type Evidence struct {
 	Differs []string        `json:"differs,omitempty"`
 	// Deviations are the known deviations that apply to the server.
 	Deviations []string `json:"known_deviations,omitempty"`
+	// Factor is what measured TPOTs of such servers are known to be over the predicted ones; 0 if
+	// that is not known. Ranges and chances are moved by it.
+	Factor float64 `json:"known_factor,omitempty"`
 	// Own has the evidence of the deployment's own measurements, of grade Here; nil otherwise.
 	Own *Own `json:"own,omitempty"`
 	// Spread says how far the predictions may be from what would be measured.
@@ -67,6 +70,10 @@ type Evidence struct {
 
 	// InPool reports whether the server only computes prompts or only decodes.
 	InPool bool `json:"-"`
+
+	// Told are the deviations that known.yaml has, and Graded is the grade without Factor.
+	Told   []string `json:"-"`
+	Graded Grade    `json:"-"`
 }
 
 // farthest is the greatest distance of a relative.
@@ -92,20 +99,29 @@ func of(key deployment.Key, own bool, leftOut func(deployment.Key) bool) Evidenc
 	return e.judged()
 }
 
-// judged returns the evidence with the known deviations and the spread of its server.
+// judged returns the evidence with the known deviations and the spread of its server. A factor of
+// known deviations moves TPOT and the time for each token of a rate, in ranges as wide as those of
+// releases that are far from all measured ones.
 func (e Evidence) judged() Evidence {
-	e.Deviations = deviations(e.Server)
-	for _, k := range AllKnown() {
-		if k.has(&e) {
-			e.Deviations = append(e.Deviations, k.Says)
-		}
+	known, factor := e.known()
+	e = e.uncorrected().corrected(factor)
+	e.Told = nil
+	for _, k := range known {
+		e.Told = append(e.Told, k.Says)
 	}
+	e.Deviations = append(deviations(e.Server), e.Told...)
 	p := Point{e.Server, e.Version, e.Load}
 	var off [3]ErrorRange
 	e.Class = Other
 	for i, metric := range Metrics() {
 		var class Class
 		off[i], class = rangeOf(metric, &p, !e.Unlike)
+		if factor > 0 {
+			off[i], class = Calibrated().Range(metric, Outside, &p, 0, 1), Outside
+			if metric != TTFT {
+				off[i].Bias = math.Log(factor)
+			}
+		}
 		if e.Grade == Formula {
 			off[i].Within = math.Sqrt(float64(off[i].Within*off[i].Within) +
 				float64(unknownGround*unknownGround))
@@ -140,6 +156,7 @@ func (e Evidence) Under(load Load) Evidence {
 // measured under it. If no server was measured under a release within a few months of it, servers
 // under other versions are distant, and ranges are as wide as such predictions need.
 func (e Evidence) At(version string, known bool) Evidence {
+	e = e.uncorrected()
 	e.Version = version
 	if e.Grade == Here {
 		return e
@@ -263,7 +280,7 @@ var servers = sync.OnceValue(func() []deployment.Key {
 // Sentence returns the evidence in words.
 func (e *Evidence) Sentence() string {
 	var words string
-	switch e.Grade {
+	switch e.uncorrected().Grade {
 	case Here:
 		words = e.Own.sentence()
 	case Measured:
@@ -278,20 +295,21 @@ func (e *Evidence) Sentence() string {
 		words = "Nothing like this was measured: the figures rest on formulas alone."
 	}
 	words += e.basis()
-	if len(e.Deviations) > 0 {
-		words += " Known to be off: " + strings.Join(e.Deviations, "; ") + "."
+	if off := e.off(e.Deviations); off != "" {
+		words += " Known to be off: " + off + "."
 	}
 	return words
 }
 
 // basis says in words what the ranges rest on, where it is not what the grade says.
 func (e *Evidence) basis() string {
-	switch e.Class {
-	case Same:
+	switch {
+	case e.Factor > 0: // what is known to be off is told
+	case e.Class == Same:
 		if p := processOf(e.Server, TPOT); p != nil && e.Grade != Here {
 			return " Its ranges follow what was measured at " + p.users() + "."
 		}
-	case Outside:
+	case e.Class == Outside:
 		r := Calibrated().Of(TPOT, Outside)
 		return fmt.Sprintf(" Nothing was measured under a release within %g months of it: about "+
 			"%s of the %d servers that were predicted so lie inside their ranges.", NearMonths,
@@ -301,7 +319,7 @@ func (e *Evidence) basis() string {
 }
 
 // Sure says how often measured values lie in ranges: in 80 of 100 cases, but for releases far from
-// all measured ones.
+// all measured ones, and for servers that are known to be off.
 func (e *Evidence) Sure() string {
 	if e.Class == Outside {
 		return "likely"
@@ -327,6 +345,7 @@ func inWords(share float64) string {
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
 // evidence for a server that does both. A measurement of the latter counts as a distant one.
 func (e Evidence) Apart() Evidence {
+	e = e.uncorrected()
 	e.InPool = true
 	if slices.Contains([]Grade{Here, Measured, Relative}, e.Grade) {
 		e.Grade = Distant
@@ -336,13 +355,23 @@ func (e Evidence) Apart() Evidence {
 		e.Unlike = true
 		return e.judged()
 	}
+	if known, _ := e.known(); len(known) > 0 {
+		return e.judged()
+	}
 	return e
 }
 
 // Weakest returns the evidence with the lower grade. Predictions for a system of several servers
-// are no better than that.
+// are no better than that. What is known to be off of any of the servers is off of the system.
 func Weakest(list []Evidence) Evidence {
-	return slices.MaxFunc(list, func(a, b Evidence) int {
+	weakest := slices.MaxFunc(list, func(a, b Evidence) int {
 		return cmp.Compare(slices.Index(Grades(), a.Grade), slices.Index(Grades(), b.Grade))
 	})
+	at := slices.IndexFunc(list, func(e Evidence) bool { return e.Factor > 0 })
+	if weakest.Factor > 0 || at < 0 {
+		return weakest
+	}
+	off := list[at]
+	off.Grade = weakest.Grade
+	return off
 }

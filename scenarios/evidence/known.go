@@ -2,6 +2,7 @@ package evidence
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,12 @@ type Known struct {
 	// the measurement that would decide it.
 	Says    string `yaml:"says"`
 	Settles string `yaml:"settles"`
+	// Factor is the measured over the predicted TPOT, by which ranges and chances are moved; 0
+	// where it is not known. Rows counts the measured figures on which it rests, the ends of a span
+	// of several as two, and Source says how it follows from them.
+	Factor float64 `yaml:"factor"`
+	Rows   int     `yaml:"rows"`
+	Source string  `yaml:"source"`
 }
 
 //go:embed known.yaml
@@ -63,6 +70,53 @@ func (k *Known) has(e *Evidence) bool {
 		})) &&
 		(k.Speculation == "" || k.Speculation == s.Speculation) &&
 		(!k.Apart || e.InPool) && e.Load.Users >= k.Users
+}
+
+// known returns the kinds of servers known to be off that hold for the evidence, and the factor on
+// TPOT of all of them together; 0 where none has one.
+func (e *Evidence) known() (list []Known, factor float64) {
+	for _, k := range AllKnown() {
+		if !k.has(e) {
+			continue
+		}
+		list = append(list, k)
+		if k.Factor > 0 {
+			factor = max(factor, 1) * k.Factor
+		}
+	}
+	return list, factor
+}
+
+// KnownOff says in what way the predictions for a server are known to be off, and by how much its
+// ranges and chances are moved for that; "" where they are not.
+func (e *Evidence) KnownOff() string { return e.off(e.Told) }
+
+// off lists deviations, and says by how much ranges and chances are moved for them.
+func (e *Evidence) off(deviations []string) string {
+	words := strings.Join(deviations, "; ")
+	if e.Factor > 0 {
+		words += fmt.Sprintf("; ranges and chances count TPOT as %.3g times the predicted one",
+			e.Factor)
+	}
+	return words
+}
+
+// uncorrected returns the evidence with the grade that it has without factors of known deviations.
+func (e Evidence) uncorrected() Evidence {
+	if e.Factor > 0 {
+		e.Grade, e.Factor = e.Graded, 0
+	}
+	return e
+}
+
+// corrected returns evidence whose TPOT is known to be a factor on the predicted one: it is at best
+// distant, whatever else was measured. 0 stands for no factor.
+func (e Evidence) corrected(factor float64) Evidence {
+	e.Factor, e.Graded = factor, e.Grade
+	if factor > 0 && (e.Grade == Measured || e.Grade == Relative) {
+		e.Grade = Distant
+	}
+	return e
 }
 
 // Input describes the smallest input that the entry holds for, condition by condition.

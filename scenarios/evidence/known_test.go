@@ -1,7 +1,10 @@
 package evidence
 
 import (
+	"math"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/models/engines"
@@ -83,5 +86,67 @@ func TestKnownDeviationsAreTold(t *testing.T) {
 					n.Load.Users)
 			}
 		}
+	}
+}
+
+// A factor on TPOT moves the middle of the ranges of TPOT and of rates by it, of no neighbour, and
+// not of TTFT; the server is at best distant, its ranges are as wide as those of releases far from
+// all measured ones, and what is off is told once. The same load again changes nothing, and another
+// undoes it.
+func TestKnownFactorsMoveRanges(t *testing.T) {
+	for _, k := range AllKnown() {
+		if (k.Factor > 0) != (k.Rows > 0) || (k.Factor > 0) != (k.Source != "") {
+			t.Errorf("%s: a factor, its rows and its source go together", k.Name)
+		}
+		if k.Factor <= 0 {
+			continue
+		}
+		at, neighbours := k.smallest()
+		low, high := at.Spread.Range()
+		if middle := math.Sqrt(low * high); math.Abs(middle/k.Factor-1) > 1e-5 ||
+			at.Spread.RateBias != at.Spread.TPOTBias || at.Spread.TTFTBias != 0 {
+			t.Errorf("%s: the factor is %g, the ranges are %+v", k.Name, k.Factor, at.Spread)
+		}
+		wide := Calibrated().Range(TPOT, Outside, &Point{at.Server, at.Version, at.Load}, 0, 1)
+		if off := at.Spread.Of(TPOT, 0); slices.Index(Grades(), at.Grade) <
+			slices.Index(Grades(), Distant) || at.Class != Outside || at.Sure() != "likely" ||
+			off.Within < wide.Within-1e-5 {
+			t.Errorf("%s: %s, %s, within %g", k.Name, at.Grade, at.Class, off.Within)
+		}
+		if strings.Count(at.Sentence(), "Known to be off") != 1 ||
+			!strings.Contains(at.Sentence(), at.KnownOff()) {
+			t.Errorf("%s: %q", k.Name, at.Sentence())
+		}
+		if again := at.Under(at.Load); !reflect.DeepEqual(again, at) {
+			t.Errorf("%s: the same load gives %+v", k.Name, again)
+		}
+		for _, n := range neighbours {
+			if n.Factor > 0 || n.KnownOff() != "" {
+				t.Errorf("%s: %+v is moved by %g", k.Name, n.Server, n.Factor)
+			}
+		}
+		plain := Evidence{Grade: Formula}
+		for _, list := range [][]Evidence{{at, plain}, {plain, at}} {
+			if w := Weakest(list); w.Grade != Formula || w.Spread != at.Spread {
+				t.Errorf("%s: with one of formulas alone, %s and %+v", k.Name, w.Grade, w.Spread)
+			}
+		}
+	}
+}
+
+// A server that was measured is distant where its predictions are known to be off, and measured
+// again under the load or the release at which they are not.
+func TestKnownFactorsAreUndone(t *testing.T) {
+	key := servers()[slices.IndexFunc(servers(), func(s deployment.Key) bool {
+		return s.Engine == "vllm-v1-sync" && strings.HasPrefix(s.Model, "nemotron-")
+	})]
+	few := Of(key, true).At("0.11.1", true).Under(Load{Users: 64})
+	many := few.Under(Load{Users: 1024})
+	if few.Grade != Measured || many.Grade != Distant || many.Factor >= 1 ||
+		!strings.HasPrefix(many.Sentence(), "Compared with") {
+		t.Errorf("%s with few users; with many %s, %q", few.Grade, many.Grade, many.Sentence())
+	}
+	if back := many.At("0.11.1", true).Under(few.Load); !reflect.DeepEqual(back, few) {
+		t.Errorf("with few users again: %+v, was %+v", back, few)
 	}
 }

@@ -100,6 +100,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	if err != nil {
 		return nil, err
 	}
+	addKnownOff(a, s)
 	if f.Today != nil {
 		var best *detail.Fleet
 		if s.best >= 0 {
@@ -112,6 +113,25 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	a.Further = s.Trials.Count() - a.Simulations
 	a.Failed = s.Trials.Failed()
 	return a, nil
+}
+
+// addKnownOff adds what is known to be off of the predictions for the answer, or for the option
+// nearest to one, and of those for others.
+func addKnownOff(a *answer.Answer, s *search) {
+	shown := s.best
+	if a.Nearest != nil {
+		shown = a.Nearest.Option
+	}
+	if shown >= 0 {
+		a.KnownOff = s.options[shown].KnownOff()
+	}
+	for _, o := range s.options {
+		for _, words := range o.KnownOff() {
+			if !slices.Contains(a.KnownOff, words) && !slices.Contains(a.OthersOff, words) {
+				a.OthersOff = append(a.OthersOff, words)
+			}
+		}
+	}
 }
 
 // classSLOs returns the SLOs of classes that have one of their own.

@@ -428,10 +428,13 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 		High: back(centre + math.Hypot(max(a, b, middle)-middle, noise)),
 	}
 	if m.Unit == scenarios.Share { // shares end at 0 and 1, sums of effects do not
-		of.Low, of.High = max(0, of.Low), min(1, of.High)
+		of.Low, of.High = max(0, min(1, of.Low)), min(1, max(0, of.High))
 	}
-	return scenarios.Range{Low: min(value, rounded(of.Low)), High: max(value, rounded(of.High))},
-		true
+	of = scenarios.Range{Low: rounded(of.Low), High: rounded(of.High)}
+	if r.Evidence.Factor == 0 { // else the value is known to be off
+		of = scenarios.Range{Low: min(value, of.Low), High: max(value, of.High)}
+	}
+	return of, true
 }
 
 // effect returns by how much a figure differs from the plain run where steps take e^x times as long

@@ -34,6 +34,10 @@ type Answer struct {
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
 
+	// KnownOff says in what way predictions for the answer, or for the nearest option, are known to
+	// be off, and OthersOff the same for other options.
+	KnownOff  []string `json:"known_deviations,omitempty"`
+	OthersOff []string `json:"known_deviations_of_others,omitempty"`
 	// Warnings says which keys of the plan were read as something else, or have no effect.
 	Warnings []string `json:"warnings,omitempty"`
 	// Goal is the goal of the plan in words.

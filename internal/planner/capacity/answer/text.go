@@ -101,6 +101,8 @@ func (a *Answer) addNone(g *page, whole bool) {
 	}
 	g.text(essential, fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: %s.",
 		n.Label, units.Percent(n.Kept), n.Limit))
+	g.add(essential, a.knownOff())
+	a.addOthersOff(g)
 	if whole {
 		g.add(reasons, n.Advice.blocks(a.Confidence))
 	}
@@ -124,13 +126,15 @@ func (a *Answer) addFleet(g *page, whole bool) {
 			g.text(likely, fmt.Sprintf("With steps as slow as the asked confidence demands: %s "+
 				"hours, %s.", units.Figure(j.Hours), c.Cents(j.Dollars)), j.odds())
 		}
+		g.add(essential, a.knownOff())
 	} else {
 		g.add(essential, texts("SLO: "+a.slo()+"."),
 			texts(fmt.Sprintf("SLO: one for each of %d classes.", len(a.ClassSLOs))))
-		g.text(essential, d.keeps(a.Spare))
+		a.addKept(g)
 		g.text(likely, d.odds(a)...)
 		g.text(reasons, d.Law.words(whole))
 	}
+	a.addOthersOff(g)
 	g.text(chosenSettings, a.Tuned.words(a)...)
 	if d.Sold != nil {
 		g.text(reasons, "The tokens of an hour are worth "+diagnosis.DescribeRevenue(d.Sold, c)+".")
@@ -142,10 +146,39 @@ func (a *Answer) addFleet(g *page, whole bool) {
 	}
 }
 
+// knownOff says in what way the predictions for the fleet are known to be off.
+func (a *Answer) knownOff() (list doc.Blocks) {
+	for _, words := range a.KnownOff {
+		list = append(list, texts("Known to be off: "+words+".")...)
+	}
+	return list
+}
+
+// addOthersOff adds the same of other options.
+func (a *Answer) addOthersOff(g *page) {
+	for _, words := range a.OthersOff {
+		g.text(likely, "Known to be off, of other options: "+words+".")
+	}
+}
+
+// addKept adds what share of the requests meets the SLO, and in what way that is known to be off,
+// or where the page is full only that it is.
+func (a *Answer) addKept(g *page) {
+	words := a.Chosen.keeps(a.Spare)
+	if a.KnownOff == nil {
+		g.text(essential, words)
+		return
+	}
+	g.add(essential, append(texts(words), a.knownOff()...),
+		texts(strings.Replace(words, asPredicted, asPredicted+", known to be off", 1)))
+}
+
+// asPredicted begins what simulations say of a fleet.
+const asPredicted = "With steps as predicted"
+
 // keeps says what share of the requests meets the SLO in simulations.
 func (d *Deployment) keeps(spare int) string {
-	words := fmt.Sprintf("With steps as predicted, %s of the requests meet it",
-		units.Percent(d.Kept))
+	words := fmt.Sprintf("%s, %s of the requests meet it", asPredicted, units.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", units.Percent(d.KeptWithoutSpares), spare)
 	}

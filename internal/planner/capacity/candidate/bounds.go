@@ -3,6 +3,7 @@ package candidate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/units"
@@ -104,6 +105,23 @@ func (p *Parts) judge(plan *asked.Plan) {
 		p.whyUntrusted = fmt.Sprintf("its %s was not measured, which the SLO limits, and the plan "+
 			"trusts %s", missing, plan.Trust)
 	}
+}
+
+// KnownOff lists in what way the predictions for the servers are known to be off.
+func (p *Parts) KnownOff() (list []string) {
+	for _, s := range p.Servers() {
+		if s.Evidence == nil {
+			continue
+		}
+		e := *s.Evidence
+		if p.Decode != nil {
+			e = e.Apart()
+		}
+		if words := e.KnownOff(); words != "" && !slices.Contains(list, words) {
+			list = append(list, words)
+		}
+	}
+	return list
 }
 
 // Load returns the load that the parts face: contexts are limited to what each of its servers
