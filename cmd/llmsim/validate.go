@@ -121,7 +121,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 
 // emitRow prints the scenario of a row, or writes it to --out with the requests that it sends.
 func (flags *validateFlags) emitRow(cmd *cobra.Command, data *validation.Data) error {
-	row, err := data.Scenario(flags.row)
+	row, err := data.Scenario(cmd.Context(), flags.row)
 	switch {
 	case err != nil:
 		return err

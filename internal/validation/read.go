@@ -309,17 +309,24 @@ func lineOf(t *trial, name string) int {
 }
 
 // Scenario returns the scenario by which a row, FILE:LINE, is predicted.
-func (d *Data) Scenario(name string) (*Emitted, error) {
+func (d *Data) Scenario(ctx context.Context, name string) (*Emitted, error) {
 	chosen, err := d.Row(name)
 	if err != nil {
 		return nil, err
 	}
 	k := &chosen.tables[0]
-	by := k.experiments[0].emit(lineOf(k.experiments[0], name))
+	row := k.experiments[0]
+	by := row.emit(lineOf(row, name))
 	if by.server == nil {
 		return nil, fmt.Errorf("%s: %s has kernels that were measured alone, and a scenario is of "+
 			"a server: --row without --emit shows predicted and measured, and llmsim roofline the "+
 			"kernels of a server's steps", name, k.name)
+	}
+	if row.waved {
+		// A row that cannot be predicted is a scenario still, which says why.
+		if by.figures, err = row.showWaves(ctx); ctx.Err() != nil {
+			return nil, err
+		}
 	}
 	return by.emitted()
 }

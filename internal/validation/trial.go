@@ -43,6 +43,8 @@ type trial struct {
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
 	// the batch is always full, of count sequences; nil elsewhere.
 	full func(*accuracy.Physics) (mean float64, usage hardware.Usage, err error)
+	// waved reports whether fewer requests are simulated than the clients send.
+	waved bool
 	// made is the trial as a scenario, or failed why it is none, once it was asked for.
 	once   sync.Once
 	made   *served
@@ -256,6 +258,7 @@ func (t *trial) closed() {
 	t.Workload = clients(t.count, waves(t.count), t.prompt, t.output, t.least)
 	t.figures = func(o *outcome) map[string]float64 { return o.figuresOfWaves(t.count) }
 	t.rehearsable = true
+	t.waved = waves(t.count) < int64(requestsPerClient*t.count)
 	t.Name = fmt.Sprintf("concurrency %d, %d in, %d out", t.count, t.prompt, t.output)
 }
 
@@ -316,7 +319,7 @@ func (t *trial) measuredWithDrafts() {
 		}
 		return figures
 	}
-	t.rehearsable = false
+	t.rehearsable, t.waved = false, false
 }
 
 // emit returns the server of the row of a line and its requests.
@@ -332,6 +335,8 @@ func (t *trial) emit(line int) emission {
 	case of.counts != nil:
 		own.Name = of.place.Name
 		return emission{server: &own, sent: &sending{requests: t.sent.list(), counts: of.counts}}
+	case t.waved:
+		return emission{server: t.allWaves()}
 	case t.steps == nil:
 		return emission{server: &own, sent: t.sent}
 	case of.step != nil && own.Engine.Preset != "":

@@ -1,6 +1,15 @@
 package validation
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // requestsPerClient is how many requests each client sends, the first ones all at once: so does
 // InferenceMAX, and how TTFT grows with the number of clients says the same of the other rows.
@@ -40,6 +49,43 @@ func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
 		all[latency+" p50"] = later[latency+" p50"]
 	}
 	return all
+}
+
+// allWaves returns the server of a row with all requests of its clients.
+func (t *trial) allWaves() *deployment {
+	own := t.deployment
+	own.Workload.Requests = int64(requestsPerClient * t.count)
+	return &own
+}
+
+// showWaves says of a row of which some waves are simulated what its figures are by these, and what
+// they are where all requests are sent, as in the scenario that the row prints.
+func (t *trial) showWaves(ctx context.Context) (string, error) {
+	few, err := t.compare(ctx, &accuracy.Physics{})
+	if err != nil {
+		return "", err
+	}
+	made, err := t.allWaves().made()
+	if err != nil {
+		return "", err
+	}
+	all, err := made.serve(ctx, &accuracy.Physics{}, nil)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	figures := all.latenciesAndRate()
+	for i := range few {
+		c := &few[i]
+		if here := figures[c.Quantity]; here > 0 && c.Predicted > 0 {
+			off := math.Round(1000*(here/c.Predicted-1))/10 + 0 // 0 is not written as −0
+			list = append(list, fmt.Sprintf("%s is %s %s so, and %s here (%+.1f %%)", c.Quantity,
+				units.Significant(c.Predicted, 5), c.Unit, units.Significant(here, 5), off))
+		}
+	}
+	return fmt.Sprintf("validate simulates %d of the %d requests of this scenario, and in means\n"+
+		"# counts the first of each user as one of %d:\n# %s.", t.Workload.Requests,
+		made.Workload.Requests, requestsPerClient, strings.Join(list, ";\n# ")), nil
 }
 
 // The shortest lengths as shares of the nominal ones. InferenceMAX draws lengths between 80 and 100
