@@ -77,8 +77,8 @@ func result(x float64) *scenarios.Result {
 }
 
 // A range joins the effects of steps, of seeds and of other errors as squares,
-// in logarithms except for shares. It holds the value itself, unless that is known to be off, and a
-// share stays one.
+// in logarithms except for shares. It holds the value itself, unless that follows from TPOT and
+// is known to be off, and a share stays one.
 func TestRangesJoinSquares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		metric := scenarios.MetricNamed("mean_ttft_ms")
@@ -120,7 +120,8 @@ func TestRangesJoinSquares(t *testing.T) {
 		r := result(value)
 		if rapid.Bool().Draw(t, "known to be off") {
 			r.Evidence.Factor = 2
-		} else {
+		}
+		if r.Evidence.Factor == 0 || metric.Unit != scenarios.Share {
 			low, high = min(value, low), max(value, high)
 		}
 		got, _ := span(metric, r, result(fast), result(late), plain, shorter, e)

@@ -136,3 +136,25 @@ func TestCertainStepsLeaveNoise(t *testing.T) {
 		}
 	}
 }
+
+// Where prefill is apart, what is known to be off of TPOT moves its range, and not that of TTFT,
+// which servers without a decode step make.
+func TestKnownFactorsLeavePrefillApart(t *testing.T) {
+	load := func() (*scenarios.File, error) {
+		return scenarios.Parse("apart", []byte(chat), "hardware=a100-80gb-sxm", "workload.rate=2/s",
+			"fleet={pools: [{name: p, role: prefill, replicas: 1}, "+
+				"{name: d, role: decode, replicas: 1}]}")
+	}
+	f, err := load()
+	testkit.OK(t, err)
+	r, err := f.Run(t.Context(), policies.Default())
+	testkit.OK(t, err)
+	ranges, err := Ranges(t.Context(), load, r)
+	testkit.OK(t, err)
+	first, token := ranges.Of["mean_ttft_ms"], ranges.Of["mean_tpot_ms"]
+	if r.Evidence.Factor != 3 || token.Low < 1.5*r.MeanTPOT || token.High < 3*r.MeanTPOT ||
+		first.Low > r.MeanTTFT || first.High < r.MeanTTFT || first.High > 3*r.MeanTTFT {
+		t.Errorf("factor %g: TTFT of %g in %+v, TPOT of %g in %+v", r.Evidence.Factor, r.MeanTTFT,
+			first, r.MeanTPOT, token)
+	}
+}
