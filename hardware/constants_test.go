@@ -305,6 +305,40 @@ func TestKernelsAreSourcedAndPossible(t *testing.T) {
 	}
 }
 
+// Cards of one die differ in what reads memory alone: their products and experts compute the same
+// share of the data sheet's rate, in the same fixed time.
+func TestMeasuredKernelsOfOneDieTakeOneTime(t *testing.T) {
+	compared := 0
+	for _, k := range AllKernels() {
+		name := map[string]string{"h200-sxm": "h100-sxm", "gb200": "b200-sxm",
+			"gb300": "b300-sxm"}[k.Accelerator]
+		first := k.On(name)
+		if first == nil {
+			continue
+		}
+		compared++
+		for d, p := range k.Products {
+			if q := first.Products[d]; p.Compute != q.Compute || p.Kernel != q.Kernel {
+				t.Errorf("%s, %s: products of %s are %+v, and %+v of %s", k.Engine, d,
+					k.Accelerator, p, q, name)
+			}
+		}
+		for d, backends := range k.Experts {
+			for b, p := range backends {
+				q := first.Experts[d][b]
+				if p.Compute != q.Compute || p.Width != q.Width || p.Kernel != q.Kernel ||
+					p.Tile != q.Tile {
+					t.Errorf("%s, %s by %s: experts of %s are %+v, and %+v of %s", k.Engine, d, b,
+						k.Accelerator, p, q, name)
+				}
+			}
+		}
+	}
+	if compared != 9 {
+		t.Errorf("%d engines on cards of another one's die, want 9", compared)
+	}
+}
+
 // An accelerator takes the efficiencies of its own maker's, and a warning says so where it cannot:
 // MI325X those of MI300X, and a TPU those of another maker.
 func TestRelativesAreOfTheSameMaker(t *testing.T) {

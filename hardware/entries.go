@@ -54,7 +54,6 @@ func (c *Constants) clone() *Constants {
 		return nil
 	}
 	d := *c
-	d.Experts.Served = slices.Clone(c.Experts.Served)
 	d.Linear.Compute, d.Experts.Compute = maps.Clone(c.Linear.Compute),
 		maps.Clone(c.Experts.Compute)
 	return &d

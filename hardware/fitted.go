@@ -113,7 +113,7 @@ type Head struct {
 }
 
 // Experts describes the fused kernels of routed experts, whose compute and memory time overlap as
-// in Linear.
+// in Linear, where those of the engine were not measured: see Kernels.
 type Experts struct {
 	// Compute is the fraction of the peak rate that large batches reach, by number format of the
 	// operands. Memory is the fraction of the peak bandwidth at which weights stream in.
@@ -124,9 +124,6 @@ type Experts struct {
 	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
-	// Served lists the formats whose constants were fitted to servers. For other formats, the
-	// Kernels of an engine are used if they were measured.
-	Served []DType `yaml:",omitempty"`
 }
 
 // Collective describes all-reduces over a link. Each all-reduce takes the fastest way that serves

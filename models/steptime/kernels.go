@@ -2,7 +2,6 @@ package steptime
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -213,8 +212,7 @@ func (c *productCosts) chooseExperts() {
 // they were measured, slowed as 16-bit products of servers are beside kernels measured apart, or
 // else what the constants of the accelerator say. Fixed times measured apart are times of launches
 // by the host, and weights that are read once stream more slowly than a server's: so neither is
-// worse than those constants say. Where the constants were fitted to servers of the format, they
-// stand.
+// worse than those constants say.
 func (c *productCosts) expertsOf(backend string) hardware.ExpertKernel {
 	k := &c.constants.Experts
 	e := hardware.ExpertKernel{
@@ -248,17 +246,12 @@ func (c *productCosts) expertsOf(backend string) hardware.ExpertKernel {
 	return e
 }
 
-// takeKernels takes the kernels of a back end where they were measured and the format was not
-// served, and returns them as measured alone.
+// takeKernels takes the kernels of a back end where they were measured, and returns them as
+// measured alone.
 func (c *productCosts) takeKernels(e *hardware.ExpertKernel, backend string) (
 	alone hardware.ExpertKernel) {
-	k := &c.constants.Experts
 	c.expertsWhole = false
 	if c.kernels == nil {
-		return alone
-	}
-	weights := sixteen(c.cfg.Weights)
-	if c.constants.Accelerator == c.cfg.Accelerator.Name && slices.Contains(k.Served, weights) {
 		return alone
 	}
 	alone, _, measured := c.kernels.Expert(c.expertKernels(backend), backend)

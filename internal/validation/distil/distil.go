@@ -1,7 +1,6 @@
 package distil
 
 import (
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -14,8 +13,23 @@ import (
 // engines are the families of engines whose kernels are published.
 func engines() []string { return []string{"vllm", "sglang", "trtllm"} }
 
-// table reads the kernels of a table. What it keeps of them, it adds to the constants.
-type table func(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error
+// dies lists the measured accelerators by die. Kernels of one die take one share of its data
+// sheet's rate and one fixed time, whatever card it is on: only what reads memory differs.
+func dies() [][]string {
+	return [][]string{{"a100-80gb-sxm"}, {"h100-sxm", "h200-sxm"}, {"b200-sxm", "gb200"},
+		{"b300-sxm", "gb300"}, {"l40s"}, {"rtx-pro-6000"}}
+}
+
+// card is an accelerator of a die, and what is distilled of it.
+type card struct {
+	*hardware.Accelerator
+	kernels hardware.Kernels
+	from    []string
+}
+
+// table reads the kernels of a table, by card of a die. What it keeps of them, it adds to the
+// constants of the cards.
+type table func(die []*card, rows [][]row)
 
 // row is what the forms need of a measured kernel.
 type row struct {
@@ -53,51 +67,65 @@ func tables() map[string]struct {
 func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Kernels, error) {
 	var list []hardware.Kernels
 	for _, engine := range engines() {
-		for i := range catalog.Accelerators {
-			k, err := of(dir, engine, &catalog.Accelerators[i])
+		for _, names := range dies() {
+			die, err := of(dir, engine, names, catalog)
 			if err != nil {
 				return nil, err
 			}
-			if len(k.Products) > 0 {
-				k.Date = date.Format(time.DateOnly)
-				list = append(list, k)
+			for _, c := range die {
+				if k := c.kernels; len(k.Products) > 0 {
+					k.Date = date.Format(time.DateOnly)
+					slices.Sort(c.from)
+					k.Source = "llmsim validate --kernels: " + strings.Join(c.from, ", ") +
+						" (ai-dynamo/aiconfigurator, systems/data)"
+					list = append(list, k)
+				}
 			}
 		}
 	}
 	return list, nil
 }
 
-// of distils the tables of one engine and accelerator; the result is empty without rows.
-func of(dir fs.FS, engine string, a *hardware.Accelerator) (hardware.Kernels, error) {
-	k := hardware.Kernels{
-		Engine: engine, Accelerator: a.Name,
-		Products: map[hardware.DType]hardware.ProductKernel{},
-		Experts:  map[hardware.DType]map[string]hardware.ExpertKernel{},
-	}
-	selected, err := measured.Select(dir,
-		measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
-	if err != nil {
-		return k, nil // the accelerator was not measured
-	}
-	var from []string
-	for _, t := range selected {
-		known, ok := tables()[t.Name]
-		if !ok || t.Instead != "" {
-			continue
-		}
-		rows, err := read(dir, t, known.format, known.columns)
+// of distils the tables of one engine and die, which the result has without rows, too.
+func of(dir fs.FS, engine string, names []string, catalog hardware.Catalog) ([]*card, error) {
+	var die []*card
+	rows := map[string][][]row{}
+	for i, name := range names {
+		a, err := catalog.Accelerator(name)
 		if err != nil {
-			return k, err
+			return nil, err
 		}
-		if err := known.distil(&k, a, rows); err != nil {
-			return k, fmt.Errorf("%s: %w", t.Path, err)
+		c := &card{Accelerator: &a, kernels: hardware.Kernels{
+			Engine: engine, Accelerator: a.Name,
+			Products: map[hardware.DType]hardware.ProductKernel{},
+			Experts:  map[hardware.DType]map[string]hardware.ExpertKernel{},
+		}}
+		die = append(die, c)
+		selected, err := measured.Select(dir,
+			measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
+		if err != nil {
+			continue // the accelerator was not measured
 		}
-		from = append(from, t.String())
+		for _, t := range selected {
+			known, ok := tables()[t.Name]
+			if !ok || t.Instead != "" {
+				continue
+			}
+			list, err := read(dir, t, known.format, known.columns)
+			if err != nil {
+				return nil, err
+			}
+			if rows[t.Name] == nil {
+				rows[t.Name] = make([][]row, len(names))
+			}
+			rows[t.Name][i] = append(rows[t.Name][i], list...)
+			c.from = append(c.from, t.String())
+		}
 	}
-	slices.Sort(from)
-	k.Source = "llmsim validate --kernels: " + strings.Join(from, ", ") +
-		" (ai-dynamo/aiconfigurator, systems/data)"
-	return k, nil
+	for name, byCard := range rows {
+		tables()[name].distil(die, byCard)
+	}
+	return die, nil
 }
 
 // read returns the rows of a table.

@@ -23,55 +23,86 @@ const few = 0.25
 
 // experts distils routed experts, for each back end of a format the kernel of most of its shapes,
 // with tokens spread evenly.
-func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error {
+func experts(die []*card, rows [][]row) {
 	for format, rows := range byFormat(rows) {
 		if format.weights == hardware.MXFP4 &&
-			(format.operand == hardware.FP8) != (a.Peak[hardware.FP4] > 0) {
-			continue // the step clock takes the other arithmetic on this accelerator
+			(format.operand == hardware.FP8) != (die[0].Peak[hardware.FP4] > 0) {
+			continue // the step clock takes the other arithmetic on this die
 		}
-		bySource := map[string][]row{}
-		for _, r := range rows {
-			bySource[r.source] = append(bySource[r.source], r)
-		}
-		found, most := map[string]hardware.ExpertKernel{}, 0.0
-		for _, source := range slices.Sorted(maps.Keys(bySource)) {
-			e, ok := expertsOf(a, format, source, bySource[source])
-			if name := backendOf(source, format); ok && e.Fit.Rows > found[name].Fit.Rows {
-				found[name] = e
+		bySource := map[string][][]row{}
+		for i, list := range rows {
+			for _, r := range list {
+				if bySource[r.source] == nil {
+					bySource[r.source] = make([][]row, len(rows))
+				}
+				bySource[r.source][i] = append(bySource[r.source][i], r)
 			}
-			most = max(most, float64(e.Fit.Rows))
 		}
-		maps.DeleteFunc(found, func(_ string, e hardware.ExpertKernel) bool {
-			return float64(e.Fit.Rows) < few*most
-		})
-		if len(found) > 0 {
-			into.Experts[format.weights] = found
+		for _, source := range slices.Sorted(maps.Keys(bySource)) {
+			expertsOf(die, format, source, bySource[source])
+		}
+		for _, c := range die {
+			most := 0
+			for _, e := range c.kernels.Experts[format.weights] {
+				most = max(most, e.Fit.Rows)
+			}
+			maps.DeleteFunc(c.kernels.Experts[format.weights],
+				func(_ string, e hardware.ExpertKernel) bool {
+					return float64(e.Fit.Rows) < few*float64(most)
+				})
 		}
 	}
-	return nil
 }
 
-// expertsOf distils the rows of one kernel; false where it was not measured well enough.
-func expertsOf(a *hardware.Accelerator, f format, source string, rows []row) (
-	e hardware.ExpertKernel, ok bool) {
+// expertsOf distils the rows of one kernel, and keeps it on the cards on which it was measured well
+// enough, and its back end with no other kernel more often.
+func expertsOf(die []*card, f format, source string, rows [][]row) {
+	var kernels []kernel
+	var kept []*card
+	for i, c := range die {
+		if list := c.experts(f, rows[i], len(kept)); len(list) >= 100 {
+			kept, kernels = append(kept, c), append(kernels, list...)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	p, quality := fitExperts(len(kept), kernels)
+	name := backendOf(source, f)
+	for i, c := range kept {
+		own := p[ofDie+ofCard*i:]
+		e := hardware.ExpertKernel{
+			Compute: rounded(p[0]), Width: rounded(p[1]), Kernel: hardware.Seconds(rounded(p[2])),
+			Tile: rounded(p[3]), Memory: rounded(own[0]), Passes: rounded(own[1]), Name: source,
+			Fit: quality[i],
+		}
+		if e.Memory < untuned || e.Fit.Error > vague {
+			continue
+		}
+		if c.kernels.Experts[f.weights] == nil {
+			c.kernels.Experts[f.weights] = map[string]hardware.ExpertKernel{}
+		}
+		if found := c.kernels.Experts[f.weights]; e.Fit.Rows > found[name].Fit.Rows {
+			found[name] = e
+		}
+	}
+}
+
+// experts returns the kernels of a card, which is the one at place, for one routing of tokens.
+func (c *card) experts(f format, rows []row, place int) []kernel {
+	if len(rows) == 0 {
+		return nil
+	}
 	routing := slices.MinFunc(rows, func(a, b row) int {
 		return cmp.Compare(a.routing, b.routing)
 	}).routing
 	var kernels []kernel
 	for _, r := range rows {
 		if r.routing == routing && r.sizes[2]/r.sizes[5] >= 64 {
-			kernels = append(kernels, expertKernel(a, f, r))
+			kernels = append(kernels, expertKernel(c.Accelerator, f, r, place))
 		}
 	}
-	if len(kernels) < 100 {
-		return e, false
-	}
-	p, quality := fitExperts(kernels)
-	return hardware.ExpertKernel{
-		Compute: rounded(p[0]), Width: rounded(p[1]), Memory: rounded(p[2]),
-		Kernel: hardware.Seconds(rounded(p[3])),
-		Tile:   rounded(p[4]), Passes: rounded(p[5]), Name: source, Fit: quality,
-	}, p[2] >= untuned && quality.Error <= vague
+	return kernels
 }
 
 // backendOf returns the name that package engines has for the back end of a kernel, which engines
@@ -95,28 +126,36 @@ func backendOf(source string, f format) string {
 // fastest kernel.
 const worse = 1.2
 
+// The numbers of parameters of routed experts that a die has, and that each of its cards has.
+const ofDie, ofCard = 4, 2
+
 // fitExperts fits the form of hardware.ExpertKernel. No kernel is faster than its fixed time; but
 // that differs by shape, so that one for all may be longer than the fastest kernel where the others
 // insist.
-func fitExperts(kernels []kernel) ([]float64, hardware.KernelFit) {
+func fitExperts(cards int, kernels []kernel) ([]float64, []hardware.KernelFit) {
 	least := slices.MinFunc(kernels, func(a, b kernel) int {
 		return cmp.Compare(a.seconds, b.seconds)
 	}).seconds
-	within := func(fixed parameter) ([]float64, hardware.KernelFit) {
-		return fit(kernels, []parameter{
-			{0.5, 0.02, 1}, {200, 0.05, 4000}, {0.8, 0.1, 1}, fixed, {32, 1, 64}, {0.5, 0.001, 20},
-		})
+	within := func(fixed parameter) ([]float64, []hardware.KernelFit) {
+		parameters := []parameter{{0.5, 0.02, 1}, {200, 0.05, 4000}, fixed, {32, 1, 64}}
+		for range cards {
+			parameters = append(parameters, parameter{0.8, 0.1, 1}, parameter{0.5, 0.001, 20})
+		}
+		return fit(cards, kernels, parameters)
 	}
 	free, best := within(parameter{30e-6, 2e-6, 300e-6})
-	if p, quality := within(parameter{least / 2, 2e-6, least}); quality.Error <= worse*best.Error {
-		return p, quality
+	p, quality := within(parameter{least / 2, 2e-6, least})
+	for i := range quality {
+		if quality[i].Error > worse*best[i].Error {
+			return free, best
+		}
 	}
-	return free, best
+	return p, quality
 }
 
-// expertKernel returns the form of hardware.ExpertKernel for a row: all tokens choose among all
-// experts, and the accelerator has a part of them.
-func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
+// expertKernel returns the form of hardware.ExpertKernel for a row of the card at place: all tokens
+// choose among all experts, and the accelerator has a part of them.
+func expertKernel(a *hardware.Accelerator, f format, r row, place int) kernel {
 	tokens, hidden, active, experts := r.sizes[0], r.sizes[1], r.sizes[3], r.sizes[4]
 	width, ranks := r.sizes[2]/r.sizes[5], r.sizes[6]
 	matrices := 3 * hidden * width
@@ -127,10 +166,11 @@ func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 	moved := tokens * active * (4*hidden + 6*width) / a.Bandwidth
 	return kernel{
 		form: func(p []float64) float64 {
-			compute := flops * (rows + touched*p[4]/2) / p[0] * (1 + p[1]/width)
-			return p[3] + overlap(compute, memory/p[2]) + p[5]*moved
+			own := p[ofDie+ofCard*place:]
+			compute := flops * (rows + touched*p[3]/2) / p[0] * (1 + p[1]/width)
+			return p[2] + overlap(compute, memory/own[0]) + own[1]*moved
 		},
-		seconds: r.seconds, shape: fmt.Sprintf("%g of %g experts of %g × %g", active, experts,
-			hidden, r.sizes[2]),
+		seconds: r.seconds, card: place, shape: fmt.Sprintf("%g of %g experts of %g × %g", active,
+			experts, hidden, r.sizes[2]),
 	}
 }

@@ -20,21 +20,27 @@ type kernel struct {
 	seconds float64
 	// shape distinguishes it from kernels that are left out together.
 	shape string
+	// card is the place of the accelerator among those of the die.
+	card int
 }
 
-// enough is the number of kernels to which a form is fitted; of more, this number is drawn. Tables
-// are grids, in which every nth row would be of one size.
+// enough is the number of kernels of a card to which a form is fitted; of more, this number is
+// drawn. Tables are grids, in which every nth row would be of one size.
 const enough = 800
 
 // folds is the number of parts in which shapes are left out.
 const folds = 5
 
-// fit returns the parameters that describe the kernels best, and how well they do: on all, and with
-// the shapes of a fold left out in turn.
-func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFit) {
-	best := solve(kernels, parameters)
-	result := hardware.KernelFit{
-		Rows: len(kernels), Error: rounded(median(deviations(kernels, best)))}
+// fit returns the parameters that describe the kernels of a die best, and how well they do on each
+// of its cards: on all kernels, and with the shapes of a fold left out in turn.
+func fit(cards int, kernels []kernel, parameters []parameter) ([]float64, []hardware.KernelFit) {
+	best := solve(cards, kernels, parameters)
+	all := deviations(cards, kernels, best)
+	quality := make([]hardware.KernelFit, cards)
+	for card, list := range all {
+		quality[card].Rows = len(list)
+		quality[card].Error = rounded(median(list))
+	}
 	var shapes []string
 	for i := range kernels {
 		shapes = append(shapes, kernels[i].shape)
@@ -42,9 +48,9 @@ func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFi
 	slices.Sort(shapes)
 	shapes = slices.Compact(shapes)
 	if len(shapes) < 2 {
-		return best, result
+		return best, quality
 	}
-	var left []float64
+	left := make([][]float64, cards)
 	for fold := range min(folds, len(shapes)) {
 		var seen, unseen []kernel
 		for _, k := range kernels {
@@ -55,17 +61,21 @@ func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFi
 				seen = append(seen, k)
 			}
 		}
-		left = append(left, deviations(unseen, solve(seen, parameters))...)
+		for card, list := range deviations(cards, unseen, solve(cards, seen, parameters)) {
+			left[card] = append(left[card], list...)
+		}
 	}
-	result.LeftOut = rounded(median(left))
-	return best, result
+	for card, list := range left {
+		quality[card].LeftOut = rounded(median(list))
+	}
+	return best, quality
 }
 
 // solve returns the parameters with the least loss: squares of the logarithms of predicted over
 // measured, and beyond a tenth their absolute values.
-func solve(kernels []kernel, parameters []parameter) []float64 {
+func solve(cards int, kernels []kernel, parameters []parameter) []float64 {
 	draw := rand.New(rand.NewPCG(1, 2)).Perm(len(kernels))
-	draw = draw[:min(enough, len(draw))]
+	draw = draw[:min(enough*cards, len(draw))]
 	values := make([]float64, len(parameters))
 	loss := func(x []float64) float64 {
 		sum := 0.0
@@ -86,7 +96,7 @@ func solve(kernels []kernel, parameters []parameter) []float64 {
 	}
 	settings := &optimize.Settings{
 		Converger:       &optimize.FunctionConverge{Relative: 1e-5, Iterations: 60},
-		MajorIterations: 1500}
+		MajorIterations: 1500 * cards}
 	for range 2 { // the simplex may collapse; a second one starts where the first one ended
 		result, err := optimize.Minimize(optimize.Problem{Func: loss}, start, settings,
 			&optimize.NelderMead{})
@@ -99,16 +109,21 @@ func solve(kernels []kernel, parameters []parameter) []float64 {
 	return values
 }
 
-// deviations returns the absolute errors of the form.
-func deviations(kernels []kernel, p []float64) []float64 {
-	var list []float64
+// deviations returns the absolute errors of the form, by card.
+func deviations(cards int, kernels []kernel, p []float64) [][]float64 {
+	list := make([][]float64, cards)
 	for i := range kernels {
-		list = append(list, math.Abs(kernels[i].form(p)/kernels[i].seconds-1))
+		k := &kernels[i]
+		list[k.card] = append(list[k.card], math.Abs(k.form(p)/k.seconds-1))
 	}
 	return list
 }
 
+// median returns the upper median; 0 of nothing.
 func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
 	slices.Sort(list)
 	return list[len(list)/2]
 }

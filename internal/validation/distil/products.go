@@ -11,41 +11,58 @@ import (
 
 // products distils dense matrix products. Left out are products smaller than any of a model, few
 // rows of weights that a cache holds, which no server finds there, and what takes no longer than
-// the host needs to launch it.
-func products(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error {
+// the host needs to launch it. A format is kept of cards on which enough of its products count.
+func products(die []*card, rows [][]row) {
 	for format, rows := range byFormat(rows) {
-		launch := launchTime(rows)
+		fixed := parameter{5e-6, 5e-7, 2e-5}
 		var kernels []kernel
-		for _, r := range rows {
-			m, n, k := r.sizes[0], r.sizes[1], r.sizes[2]
-			bytes := n * k * format.bits / 8
-			small := n < 1024 || k < 512 || n > 50000 || k > 50000
-			cached := bytes < 0.7*a.L2 && m < 1024
-			if small || cached || r.seconds < 1.3*launch {
+		var kept []*card
+		for i, c := range die {
+			launch := launchTime(rows[i])
+			list := c.products(format, rows[i], launch, len(kept))
+			if len(list) < 200 || launch > tooLong {
 				continue
 			}
-			compute, memory := 2*paddedRows(m)*n*k/peak(a, format), bytes/a.Bandwidth
-			kernels = append(kernels, kernel{
-				form: func(p []float64) float64 {
-					return p[2] + overlap(compute/p[0], memory/p[1])
-				},
-				seconds: r.seconds, shape: fmt.Sprintf("%g × %g", n, k),
-			})
+			if launch > 0 { // then it is not known, and other accelerators' is taken
+				fixed = parameter{4e-6, 2e-6, 6e-6}
+			}
+			kept, kernels = append(kept, c), append(kernels, list...)
 		}
-		if len(kernels) < 200 || launch > tooLong {
+		if len(kept) == 0 {
 			continue
 		}
-		fixed := parameter{5e-6, 5e-7, 2e-5}
-		if launch > 0 { // then it is not known, and other accelerators' is taken
-			fixed = parameter{4e-6, 2e-6, 6e-6}
+		parameters := []parameter{{0.6, 0.05, 1}, fixed}
+		for range kept {
+			parameters = append(parameters, parameter{0.8, 0.2, 1})
 		}
-		p, quality := fit(kernels, []parameter{{0.6, 0.05, 1}, {0.8, 0.2, 1}, fixed})
-		into.Products[format.weights] = hardware.ProductKernel{
-			Compute: rounded(p[0]), Memory: rounded(p[1]), Kernel: hardware.Seconds(rounded(p[2])),
-			Fit: quality,
+		p, quality := fit(len(kept), kernels, parameters)
+		for i, c := range kept {
+			c.kernels.Products[format.weights] = hardware.ProductKernel{Compute: rounded(p[0]),
+				Memory: rounded(p[2+i]), Kernel: hardware.Seconds(rounded(p[1])), Fit: quality[i]}
 		}
 	}
-	return nil
+}
+
+// products returns the products of a card that count, which is the one at place.
+func (c *card) products(f format, rows []row, launch float64, place int) []kernel {
+	var kernels []kernel
+	for _, r := range rows {
+		m, n, k := r.sizes[0], r.sizes[1], r.sizes[2]
+		bytes := n * k * f.bits / 8
+		small := n < 1024 || k < 512 || n > 50000 || k > 50000
+		cached := bytes < 0.7*c.L2 && m < 1024
+		if small || cached || r.seconds < 1.3*launch {
+			continue
+		}
+		compute, memory := 2*paddedRows(m)*n*k/peak(c.Accelerator, f), bytes/c.Bandwidth
+		kernels = append(kernels, kernel{
+			form: func(p []float64) float64 {
+				return p[1] + overlap(compute/p[0], memory/p[2+place])
+			},
+			seconds: r.seconds, shape: fmt.Sprintf("%g × %g", n, k), card: place,
+		})
+	}
+	return kernels
 }
 
 // tooLong is a time to launch a kernel, in seconds, that hides most of what a server computes.
@@ -84,24 +101,35 @@ type format struct {
 	bits             float64
 }
 
-// byFormat groups rows. Of formats with two kinds of arithmetic each is a format.
-func byFormat(rows []row) map[format][]row {
-	groups := map[format][]row{}
-	for _, r := range rows {
-		weights, operand, known := steptime.TableFormat(r.format)
-		if !known {
-			continue
+// byFormat groups the rows of cards. Of formats with two kinds of arithmetic each is a format.
+func byFormat(rows [][]row) map[format][][]row {
+	groups := map[format][][]row{}
+	for i, list := range rows {
+		for _, r := range list {
+			f, known := formatOf(r.format)
+			if !known {
+				continue
+			}
+			if groups[f] == nil {
+				groups[f] = make([][]row, len(rows))
+			}
+			groups[f][i] = append(groups[f][i], r)
 		}
-		f := format{weights, operand, map[hardware.DType]float64{
-			hardware.BF16: 16, hardware.INT4: 4 * (1 + 0.04), hardware.FP4: 4.5,
-			hardware.MXFP4: 4.25,
-		}[weights]}
-		if f.bits == 0 {
-			f.bits = 8
-		}
-		groups[f] = append(groups[f], r)
 	}
 	return groups
+}
+
+// formatOf returns the format that a table names; false where the clock has none such.
+func formatOf(name string) (format, bool) {
+	weights, operand, known := steptime.TableFormat(name)
+	f := format{weights, operand, map[hardware.DType]float64{
+		hardware.BF16: 16, hardware.INT4: 4 * (1 + 0.04), hardware.FP4: 4.5,
+		hardware.MXFP4: 4.25,
+	}[weights]}
+	if f.bits == 0 {
+		f.bits = 8
+	}
+	return f, known
 }
 
 // peak returns the rate of the arithmetic in FLOP/s, or the rate in 16 bits where it has no such

@@ -105,12 +105,12 @@ func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind,
 	if len(prompts) < 20 || len(decodes) < 20 { // a phase was not measured
 		return hardware.RecurrentKernel{}, nil
 	}
-	p, fitted := fit(prompts, []parameter{{0.1, 0.005, 1}, {2e-8, 1e-10, 1e-6},
+	p, fitted := fit(1, prompts, []parameter{{0.1, 0.005, 1}, {2e-8, 1e-10, 1e-6},
 		{30e-6, 1e-6, 500e-6}})
 	k.Compute, k.Serial, k.Prefill, k.PrefillFit = rounded(p[0]), hardware.Seconds(rounded(p[1])),
-		hardware.Seconds(rounded(p[2])), fitted
-	p, fitted = fit(decodes, []parameter{{0.5, 0.02, 1}, {8e-6, 1e-6, 100e-6}})
-	k.Memory, k.Decode, k.DecodeFit = rounded(p[0]), hardware.Seconds(rounded(p[1])), fitted
+		hardware.Seconds(rounded(p[2])), fitted[0]
+	p, fitted = fit(1, decodes, []parameter{{0.5, 0.02, 1}, {8e-6, 1e-6, 100e-6}})
+	k.Memory, k.Decode, k.DecodeFit = rounded(p[0]), hardware.Seconds(rounded(p[1])), fitted[0]
 	return k, nil
 }
 
