@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report/doc"
@@ -93,6 +95,16 @@ func (r *Rental) words(a *Answer) string {
 		term, a.whole(r.Cost))
 }
 
+// late says how long after the horizon a rental is paid, the longest of them; empty if none is.
+func (h *Horizon) late() string {
+	last := slices.MaxFunc(h.Rentals, func(a, b Rental) int { return cmp.Compare(a.To, b.To) })
+	if last.To <= h.Months {
+		return ""
+	}
+	return fmt.Sprintf("A commitment of %d months is paid to its end, %s after the horizon.",
+		last.Term, units.Plural(last.To-h.Months, "month"))
+}
+
 // whole writes an amount of the currency without cents.
 func (a *Answer) whole(amount float64) string {
 	return a.Currency.Format(units.Count(int64(amount + 0.5)))
@@ -128,6 +140,7 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 	if later != "" {
 		list = append(list, texts(later)...)
 	}
+	list = append(list, texts(h.late())...)
 	if more := h.Uncommitted - h.Cost; more >= 0.5 {
 		list = append(list, texts(fmt.Sprintf("Without commitments it would cost %s more.",
 			a.whole(more)))...)

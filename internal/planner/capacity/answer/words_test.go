@@ -479,7 +479,10 @@ func TestOtherFleetsAreTold(t *testing.T) {
 		"Only y would cost $30 more",
 		"Rent now: 1 replica of x, committed for 2 times 12 months ($90).",
 		"Then 2 replicas of x from month 2 to month 3, by the month ($30).", "half and with twice",
-		"no: Without commitments")
+		"no: Without commitments", "no: after the horizon")
+	h.Months = 21
+	says(t, plain(h.brief(a)), "A commitment of 12 months is paid to its end, 3 months after the")
+	h.Months = 24
 	h.Uncommitted, h.Rentals[1].Share = 150, 0.4
 	says(t, plain(h.brief(a)), "Without commitments it would cost $30 more.",
 		"to month 3, by the hour for 40% of the time ($30).")

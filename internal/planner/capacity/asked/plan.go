@@ -101,12 +101,6 @@ func (p *Plan) Warnings() []string {
 		list = append(list, "This is the first answer: other settings, ratios of groups, fleets "+
 			"beside it and other inputs were not tried (effort.level).")
 	}
-	for i := 0; p.Horizon != nil && i < len(p.Horizon.Commitments); i++ {
-		if c := p.Horizon.Commitments[i].Months; c > p.Horizon.Months {
-			list = append(list, fmt.Sprintf("A commitment of %d months is paid to its end, %d "+
-				"months after the horizon.", c, c-p.Horizon.Months))
-		}
-	}
 	if p.Goal.Fastest {
 		list = append(list, "The goal latency is read as front.")
 	}
