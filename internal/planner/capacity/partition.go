@@ -28,9 +28,7 @@ func partition(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	prices := make([]float64, whole+1)
 	for set := whole; set > 0; set-- {
 		var err error
-		if files[set] = f; set != whole {
-			files[set] = f.OfClasses(set)
-		}
+		files[set] = f.OfClasses(set)
 		if sets[set], err = find(ctx, files[set], q, o); err != nil {
 			return nil, err
 		}

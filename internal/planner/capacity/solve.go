@@ -76,6 +76,9 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 		SLO: p.SLO, ClassSLOs: classSLOs(p), Rate: s.Rate, Spare: s.Spare,
 		Confidence: p.Effort.Confidence,
 		Options:    s.listed(), Tuned: s.tuned, Simulations: s.Trials.Count()}
+	if words := f.Together(); words != "" {
+		a.Warnings = append(a.Warnings, words)
+	}
 	if l := s.load(); l != nil {
 		a.Load = l.Words
 	}
@@ -218,7 +221,7 @@ func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([
 
 // findEach finds the fleet of each model alone, or of each set of classes that share servers.
 func findEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*sharing, error) {
-	if f.Today == nil && f.Plan.Divides() {
+	if f.Divides() {
 		return partition(ctx, f, q, o)
 	}
 	s := &sharing{parts: questions(f)}
@@ -268,7 +271,7 @@ func questions(f *asked.File) []*asked.File {
 		p.Models, p.Name = nil, cmp.Or(m.Name, m.Model)
 		p.Model, p.MaxModelLen, p.Workload, p.SLO = m.Model, m.MaxModelLen, m.Workload,
 			m.SLO.Complete()
-		p.SentOn = asked.EscalatedWords(m.Escalated)
+		p.SentOn, p.OneOf = asked.EscalatedWords(m.Escalated), true
 		list = append(list, &asked.File{Plan: p, Name: f.Name})
 	}
 	if list == nil {

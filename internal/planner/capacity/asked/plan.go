@@ -45,6 +45,8 @@ type Plan struct {
 
 	// SentOn says where the requests come from, if another model has them first.
 	SentOn string `json:"-"`
+	// OneOf reports whether the plan is of one of several models.
+	OneOf bool `json:"-"`
 
 	priced   string // the price file in words; may be empty
 	exchange []Exchange
