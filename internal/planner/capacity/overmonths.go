@@ -16,12 +16,13 @@ import (
 
 // growing is a server whose replicas are counted for loads as large as any month's.
 type growing struct {
-	option   int
-	label    string
-	price    float64 // of a replica, for an hour
-	fixed    float64 // beside the replicas, for an hour
-	onDemand bool
-	most     int // replicas that there are, spares included
+	option int
+	label  string
+	fixed  float64 // beside the replicas, for an hour
+	most   int     // replicas that there are, spares included
+	// payments are the ways to pay for a replica; there are most replicas of widest.
+	payments []payment
+	widest   *asked.Offer
 	// factors are multiples of the first month's load, ascending, and sizes the replicas that keep
 	// the SLO then, spares included.
 	factors []float64
@@ -142,11 +143,9 @@ func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Hor
 		return err
 	}
 	a.Cost, a.Changes = best.Cost, best.Changes
-	plain := horizon.Question{Kinds: slices.Clone(q.Kinds), Change: q.Change}
-	for i := range plain.Kinds {
-		plain.Kinds[i].Terms = nil
-	}
-	uncommitted, err := horizon.Cheapest(&plain)
+	plain := *h
+	plain.Commitments = nil
+	uncommitted, err := horizon.Cheapest(needsOf(&plain, hours, kinds, 1))
 	if err != nil {
 		return err
 	}
@@ -163,11 +162,13 @@ func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Hor
 		a.Kinds = append(a.Kinds, kind)
 	}
 	for _, r := range best.Rentals {
-		rental := answer.Rental{Label: kinds[r.Kind].label, Replicas: r.Replicas, Term: 1,
-			From: r.From + 1, To: r.To, Cost: r.Cost, Share: r.Share}
+		rental := answer.Rental{Replicas: r.Replicas, Term: 1, From: r.From + 1, To: r.To,
+			Cost: r.Cost, Share: r.Share}
+		ways, paid := kinds[r.Kind].ways(h.Months, h.Commitments)
 		if r.Term != horizon.Uncommitted {
-			rental.Term = q.Kinds[r.Kind].Terms[r.Term].Months
+			paid, rental.Term = ways[r.Term].payment, min(ways[r.Term].Months, r.To-r.From)
 		}
+		rental.Label, rental.Paid = paid.label, paid.term
 		a.Rentals = append(a.Rentals, rental)
 	}
 	if a.HalfRegret, err = best.Regret(needsOf(h, hours, kinds, 0.5)); err != nil {
@@ -189,18 +190,19 @@ func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Hor
 func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *horizon.Question {
 	q := &horizon.Question{Change: h.Change.Amount}
 	for _, k := range kinds {
-		kind := horizon.Kind{Name: k.label, Monthly: k.price * asked.HoursOfMonth,
+		kind := horizon.Kind{Name: k.label, Monthly: math.Inf(1),
 			Fixed: k.fixed * asked.HoursOfMonth}
-		if k.onDemand {
-			for _, c := range h.Commitments {
-				kind.Terms = append(kind.Terms,
-					horizon.Term{Months: c.Months, Monthly: kind.Monthly * (1 - c.Saves)})
-			}
+		ways, hourly := k.ways(h.Months, h.Commitments)
+		for _, w := range ways {
+			kind.Terms = append(kind.Terms, w.Term)
+		}
+		if hourly != nil {
+			kind.Monthly = hourly.price * asked.HoursOfMonth
 		}
 		for m := range h.Months {
 			factor := asked.Round(h.Factor(m, by))
 			needs := horizon.Always(k.replicas(factor))
-			if k.onDemand && len(hours) > 0 {
+			if hourly != nil && len(hours) > 0 {
 				k.byTheHour(needs, factor, hours)
 			}
 			kind.Needs = append(kind.Needs, needs)
@@ -229,21 +231,23 @@ func (k *growing) byTheHour(needs []float64, factor float64, hours []float64) {
 const monthsKinds = 4
 
 // beside returns the answer's server and the ones whose fleets cost least beside it, and what sizes
-// fleets of all of them for a multiple of the load.
+// fleets of all of them for a multiple of the load. Over months, a server is one however it is paid
+// for.
 func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds []*growing,
 	size func(factor float64) error) {
-	kinds = []*growing{{option: s.best}}
+	kinds = []*growing{s.paidFor(s.best)}
 	for i := range shapes {
-		if sh := &shapes[i]; sh.Replicas > 0 && len(kinds) < monthsKinds && sh.Option != s.best &&
-			!s.options[sh.Option].IsSpot() && !s.options[sh.Option].Scaled() {
-			kinds = append(kinds, &growing{option: sh.Option})
+		sh := &shapes[i]
+		o := s.options[sh.Option]
+		if sh.Replicas > 0 && len(kinds) < monthsKinds && sh.Option != s.best && !o.IsSpot() &&
+			!o.Scaled() && !slices.ContainsFunc(kinds, func(k *growing) bool {
+			return k.has(s, o)
+		}) {
+			kinds = append(kinds, s.paidFor(sh.Option))
 		}
 	}
 	var list []int
 	for _, k := range kinds {
-		o := s.options[k.option]
-		k.label, k.onDemand = s.label(k.option), o.OnDemand()
-		k.price, k.fixed, k.most = o.Price, o.Surcharge, s.Allowed(o)
 		list = append(list, k.option)
 	}
 	slices.Sort(list) // in the order of the menu
@@ -255,6 +259,12 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 			return err
 		}
 		other.Trials.Rough, other.replicaShare = false, 0
+		for _, k := range kinds {
+			at := slices.Index(list, k.option)
+			if o := other.options[at]; len(k.payments) > 1 {
+				other.options[at] = o.On(k.widest)
+			}
+		}
 		return s.sizeAt(ctx, factor, kinds, other, list)
 	}
 }

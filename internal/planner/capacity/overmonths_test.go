@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
@@ -42,6 +45,105 @@ func TestMonthsWithoutGrowth(t *testing.T) {
 			h.Kinds[0].Replicas[11] != a.Chosen.Replicas {
 			t.Errorf("%s: $%g for %+v, want $%g", c.keys, a.Horizon.Cost, a.Horizon, want)
 		}
+	}
+}
+
+// months plans a horizon for replicas of which the load of each month needs one more, up to some.
+func months(t *rapid.T, h *asked.Horizon, hours []float64, most int,
+	payments []payment) *answer.Horizon {
+	k := &growing{most: most, payments: payments}
+	got, err := overMonths(h, hours, []*growing{k}, func(factor float64) error {
+		k.add(factor, int(math.Ceil(factor)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A further way to pay never makes the months dearer, nor do more replicas that can be paid for so,
+// and what is bought costs no more than if it were rented for as long at its price.
+func TestMoreWaysToPayCostNoMore(t *testing.T) {
+	owned := &asked.Offer{Term: asked.Owned, Years: 2}
+	rapid.Check(t, func(t *rapid.T) {
+		h := &asked.Horizon{Months: rapid.IntRange(2, 30).Draw(t, "months"),
+			Growth: rapid.Float64Range(0, 0.1).Draw(t, "growth")}
+		if rapid.Bool().Draw(t, "committed") {
+			h.Commitments = []asked.Commitment{{Months: 12, Saves: 0.3}}
+		}
+		var hours []float64
+		if rapid.Bool().Draw(t, "wave") {
+			hours = []float64{1, 0.5, 0.2, 0.5}
+		}
+		price := func(name string) float64 { return rapid.Float64Range(0.5, 3).Draw(t, name) }
+		limit := rapid.IntRange(0, 3).Draw(t, "limit")
+		ways := []payment{{label: "a", term: asked.OnDemand, price: price("on demand")},
+			{offer: owned, label: "b", term: asked.Owned, price: price("owned"), most: limit},
+			{offer: &asked.Offer{}, label: "c", term: asked.Reserved, price: price("reserved")}}
+		all := months(t, h, hours, 99, ways)
+		without := rapid.IntRange(0, 2).Draw(t, "without")
+		fewer := slices.Delete(slices.Clone(ways), without, without+1)
+		if less := months(t, h, hours, 99, fewer); all.Cost > less.Cost*(1+1e-9) {
+			t.Fatalf("%g with all ways, %g without one", all.Cost, less.Cost)
+		}
+		bought := map[int]int{} // replicas by month
+		for _, r := range all.Rentals {
+			if r.Paid == asked.Owned {
+				for m := r.From; m <= r.To; m++ {
+					bought[m] += r.Replicas
+				}
+				want := float64(r.Replicas*(r.To-r.From+1)) * ways[1].price * asked.HoursOfMonth
+				if r.To > h.Months || math.Abs(r.Cost-want) > 1e-9*want {
+					t.Fatalf("$%g for %+v, want %g", r.Cost, r, want)
+				}
+			}
+		}
+		for m, n := range bought {
+			if limit > 0 && n > limit {
+				t.Fatalf("%d are bought in month %d, and there are %d", n, m, limit)
+			}
+		}
+		if limit > 0 {
+			ways[1].most++
+			if more := months(t, h, hours, 99, ways); more.Cost > all.Cost*(1+1e-9) {
+				t.Fatalf("%g with a further replica to buy, %g without", more.Cost, all.Cost)
+			}
+		}
+	})
+}
+
+// Of one kind of server, the replicas that are always needed are bought, and those of the day's
+// peak are on demand, for less than either alone. No more are bought than there are.
+func TestABaseIsBoughtAndPeaksAreRented(t *testing.T) {
+	const bought = "{accelerator: h100-sxm, term: owned, purchase: $44000, years: 3, draw: 1kW, " +
+		"electricity: $0.1/kWh}"
+	const rented = "{accelerator: h100-sxm, price: $3/h}"
+	cost := func(hardware string) *answer.Horizon {
+		f, err := asked.Parse("plan.yaml", []byte(strings.Replace(monthsAsked, "12/s",
+			"{pattern: wave, average: 90/s, swing: 0.9}", 1)+"growth: 0}"), "effort.level=first",
+			"menu.hardware=["+hardware+"]", "menu.tensor=[1]")
+		testkit.OK(t, err)
+		all, err := Solve(t.Context(), f, Options{})
+		testkit.OK(t, err)
+		return all.Models[0].Horizon
+	}
+	of := func(h *answer.Horizon, term string) (n int) {
+		for _, r := range h.Rentals {
+			if r.Paid == term {
+				n += r.Replicas
+			}
+		}
+		return n
+	}
+	both := cost(bought + ", " + rented)
+	few := cost(rented + ", " + strings.Replace(bought, "{", "{count: 2, ", 1))
+	own, rent := cost(bought), cost(rented)
+	if !(both.Cost < few.Cost && few.Cost < rent.Cost && both.Cost < 0.95*own.Cost) ||
+		of(both, asked.Owned) < 3 || of(both, asked.OnDemand) < 2 || of(few, asked.Owned) != 2 ||
+		len(both.Kinds) != 1 || len(few.Kinds) != 1 {
+		t.Errorf("bought $%g, rented $%g, both $%g: %+v; with two to buy $%g: %+v", own.Cost,
+			rent.Cost, both.Cost, both.Rentals, few.Cost, few.Rentals)
 	}
 }
 
@@ -101,7 +203,7 @@ func TestLargeFleetsOfMonthsAreProportional(t *testing.T) {
 	enough := func(f float64) int { return int(math.Ceil(20*f + math.Sqrt(f))) }
 	h := &asked.Horizon{Months: 12, Growth: 0.3}
 	for _, most := range []int{1000, 150} {
-		k, sized := &growing{most: most, price: 1}, 0
+		k, sized := &growing{most: most, payments: []payment{{price: 1}}}, 0
 		got, err := overMonths(h, nil, []*growing{k}, func(factor float64) error {
 			sized++
 			k.add(factor, enough(factor))
@@ -135,7 +237,8 @@ func TestFleetsOfHoursKeepTheSLO(t *testing.T) {
 	hours := f.Plan.Hours()
 	h, err := overMonths(f.Plan.Horizon, hours, slices.Clone(kinds), size)
 	testkit.OK(t, err)
-	all := float64(h.Months*h.Kinds[0].Replicas[0]) * kinds[0].price * asked.HoursOfMonth
+	hourly := float64(h.Kinds[0].Replicas[0]) * kinds[0].payments[0].price
+	all := float64(h.Months) * asked.HoursOfMonth * hourly
 	if !(h.Cost < h.Uncommitted && h.Cost < 0.7*all && h.Uncommitted < all) {
 		t.Errorf("$%g, uncommitted $%g, $%g all day", h.Cost, h.Uncommitted, all)
 	}

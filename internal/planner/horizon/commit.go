@@ -10,6 +10,7 @@ type stays struct {
 	kind  *Kind
 	index int
 	held  []int // rentals by month that were begun before
+	left  []int // replicas of each term with a limit
 	costs map[[2]int]float64
 	// bounds[m] is a bound from below of the cost of the months before m, at the least price of
 	// each replica.
@@ -19,7 +20,13 @@ type stays struct {
 func newStays(q *Question, kind int) *stays {
 	s := &stays{kind: &q.Kinds[kind], index: kind, costs: map[[2]int]float64{}}
 	s.held = make([]int, len(s.kind.Needs))
+	for t := range s.kind.Terms {
+		s.left = append(s.left, s.kind.Terms[t].Most)
+	}
 	for _, r := range q.Held {
+		if r.Kind == kind && r.Term != Uncommitted {
+			s.left[r.Term] -= r.Replicas
+		}
 		for m := r.From; r.Kind == kind && m < min(r.To, len(s.held)); m++ {
 			s.held[m] += r.Replicas
 		}
@@ -59,6 +66,7 @@ func (s *stays) cost(begin, end int) float64 {
 // needed. The units that are not committed are those of the replicas that are needed least, so the
 // cost is convex in their number, and the cheapest flow is found by shortest paths (Ahuja,
 // Magnanti and Orlin, "Network Flows", 1993, sections 9.7 and 14.5). It has whole numbers of units.
+// Units of a term with a limit all go to the end, through one gate that has room for so many.
 type stay struct {
 	*stays
 	begin, end int
@@ -68,12 +76,15 @@ type stay struct {
 
 // arc lets units go from a month to a later one, or back in the direction of an arc that they took.
 type arc struct {
-	from, to int // from the first month of the stay
+	from, to int // from the first month of the stay; gates follow its end
 	term     int // Uncommitted for a month without a commitment
 	room     int // for units
 	used     int
 	cost     float64 // of a unit
 }
+
+// gate is the term of arcs from a gate to the end of a stay.
+const gate = -2
 
 // uncovered returns the needs of a month beyond its held replicas. A further replica is needed in a
 // share of the month, which the list has.
@@ -88,10 +99,11 @@ func (s *stays) stay(begin, end int) *stay {
 	for m := begin; m < end; m++ {
 		units = max(units, len(s.uncovered(m)))
 	}
-	for m := range end - begin {
+	n := end - begin
+	for m := range n {
 		needs := s.uncovered(begin + m)
 		y.add(m, m+1, Uncommitted, units-len(needs), 0)
-		for i := len(needs); i > 0; {
+		for i := len(needs); i > 0 && !math.IsInf(s.kind.Monthly, 1); {
 			first := i - 1
 			for first > 0 && needs[first-1] == needs[i-1] {
 				first--
@@ -99,12 +111,21 @@ func (s *stays) stay(begin, end int) *stay {
 			y.add(m, m+1, Uncommitted, i-first, needs[i-1]*s.kind.Monthly)
 			i = first
 		}
-		for t, term := range s.kind.Terms {
-			y.add(m, min(end-begin, m+term.Months), t, units,
-				float64(term.Months)*term.Monthly)
+		for t := range s.kind.Terms {
+			term := &s.kind.Terms[t]
+			to := min(n, m+term.Months)
+			if term.Most > 0 {
+				to = n + 1 + t
+			}
+			y.add(m, to, t, units, float64(term.paid(begin+m, len(s.held)))*term.Monthly)
 		}
 	}
-	y.cost = float64(end-begin) * s.kind.Fixed
+	for t := range s.kind.Terms {
+		if s.kind.Terms[t].Most > 0 {
+			y.add(n+1+t, n, gate, s.left[t], 0)
+		}
+	}
+	y.cost = float64(n) * s.kind.Fixed
 	for units > 0 {
 		units -= y.send(units)
 	}
@@ -124,7 +145,8 @@ func (y *stay) add(from, to, term, room int, cost float64) {
 // many took it.
 func (y *stay) send(most int) int {
 	n := y.end - y.begin
-	dist, by := slices.Repeat([]float64{math.Inf(1)}, n+1), make([]int, n+1)
+	places := n + 1 + len(y.kind.Terms)
+	dist, by := slices.Repeat([]float64{math.Inf(1)}, places), make([]int, places)
 	dist[0] = 0
 	dearest := 0.0
 	for i := range y.arcs {
@@ -207,7 +229,9 @@ func (y *stay) rentals() (list []Rental) {
 						committed[k] += units
 					}
 				}
-				r.To = y.begin + at
+				if r.To = y.begin + at; term.Within {
+					r.To = min(r.To, len(y.held))
+				}
 				r.Cost = float64(units*(r.To-r.From)) * term.Monthly
 				list = append(list, r)
 			}

@@ -2,9 +2,10 @@
 // a day.
 //
 // Months count from 0. In each month one kind of server answers all requests, with as many replicas
-// as it needs then; a kind that was left is not taken up again. A replica is rented for a term: as
-// long as it is needed, or for some months at a lower price. A term that was begun is paid to its
-// end, also if that is after the last month.
+// as it needs then; a kind that was left is not taken up again. Each replica of a kind has a term
+// of its own: it is rented as long as it is needed, or paid for some months at a lower price, as
+// one that is bought. A term that was begun is paid to its end, also if that is after the last
+// month.
 //
 // The schedule is the cheapest that there is. What a stay of a kind costs is the least cost of a
 // flow through its months (commit.go), which is exact. The choice of kinds is a shortest path over
@@ -23,6 +24,19 @@ import (
 type Term struct {
 	Months  int     // 1 or more
 	Monthly float64 // the price of a replica for a month
+	// Within reports whether nothing is paid after the last month of the horizon.
+	Within bool
+	// Most is how many replicas there are on this term; 0 if there is no limit. A term with a limit
+	// must be within the horizon and as long as it, so that none of them is given back.
+	Most int
+}
+
+// paid returns how many months are paid of a term that begins in one of the months of a horizon.
+func (t *Term) paid(begin, months int) int {
+	if t.Within {
+		return min(t.Months, months-begin)
+	}
+	return t.Months
 }
 
 // Kind is a kind of server.
@@ -32,7 +46,7 @@ type Kind struct {
 	// replica are needed to keep the SLO: in (0, 1], and descending.
 	Needs [][]float64
 	// Monthly is the price of a replica for a whole month without a commitment. A part of a month
-	// costs its share of that.
+	// costs its share of that. It is infinite where there are none without one.
 	Monthly float64
 	// Fixed is what each month of this kind costs beside: a base of dearer replicas.
 	Fixed float64
@@ -96,11 +110,20 @@ func (q *Question) Check() error {
 		if !(k.Monthly >= 0) {
 			return fmt.Errorf("%s: a price of %g a month", k.Name, k.Monthly)
 		}
+		enough := !math.IsInf(k.Monthly, 1)
 		for _, t := range k.Terms {
-			if t.Months < 1 || !(t.Monthly >= 0) {
+			if t.Months < 1 || !(t.Monthly >= 0) || math.IsInf(t.Monthly, 1) {
 				return fmt.Errorf("%s: a term of %d months for %g a month", k.Name, t.Months,
 					t.Monthly)
 			}
+			if t.Most < 0 || t.Most > 0 && !(t.Within && t.Months >= len(k.Needs)) {
+				return fmt.Errorf("%s: %d replicas on a term of %d months, want 0 or a term to "+
+					"the end of %d", k.Name, t.Most, t.Months, len(k.Needs))
+			}
+			enough = enough || t.Most == 0
+		}
+		if !enough {
+			return fmt.Errorf("%s: no term without a limit", k.Name)
 		}
 	}
 	return nil
@@ -199,8 +222,10 @@ func (s *Schedule) Begun(kinds []Kind) []Rental {
 	var list []Rental
 	for _, r := range s.Rentals {
 		if r.From == 0 && r.Term != Uncommitted {
-			t := kinds[r.Kind].Terms[r.Term]
-			r.To, r.Cost = t.Months, float64(r.Replicas*t.Months)*t.Monthly
+			k := &kinds[r.Kind]
+			t := &k.Terms[r.Term]
+			r.To = t.paid(0, len(k.Needs))
+			r.Cost = float64(r.Replicas*r.To) * t.Monthly
 			list = append(list, r)
 		}
 	}

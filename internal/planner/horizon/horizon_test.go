@@ -31,20 +31,33 @@ func drawn(t *rapid.T) *Question {
 			kind.Needs = append(kind.Needs, needs)
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "terms") {
-			kind.Terms = append(kind.Terms, Term{rapid.IntRange(1, 4).Draw(t, "length"),
-				float64(rapid.IntRange(0, 9).Draw(t, "monthly"))})
+			term := Term{Months: rapid.IntRange(1, 4).Draw(t, "length"),
+				Monthly: float64(rapid.IntRange(0, 9).Draw(t, "monthly")),
+				Within:  rapid.Bool().Draw(t, "within")}
+			if term.Within && rapid.Bool().Draw(t, "limited") {
+				term.Months, term.Most = months, rapid.IntRange(1, 2).Draw(t, "most")
+			} else if rapid.Bool().Draw(t, "only with a term") {
+				kind.Monthly = math.Inf(1)
+			}
+			kind.Terms = append(kind.Terms, term)
 		}
 		q.Kinds = append(q.Kinds, kind)
 		if rapid.Bool().Draw(t, "held") {
-			q.Held = append(q.Held, Rental{Kind: k, Replicas: rapid.IntRange(1, 2).Draw(t, "n"),
-				To: rapid.IntRange(1, months).Draw(t, "until")})
+			r := Rental{Kind: k, Replicas: rapid.IntRange(1, 2).Draw(t, "n"),
+				Term: rapid.IntRange(Uncommitted, len(kind.Terms)-1).Draw(t, "term"),
+				To:   rapid.IntRange(1, months).Draw(t, "until")}
+			if r.Term != Uncommitted && kind.Terms[r.Term].Most > 0 {
+				r.To, r.Replicas = months, 1
+			}
+			q.Held = append(q.Held, r)
 		}
 	}
 	return q
 }
 
 // exhaustive returns the least cost by trying every kind in every month, and every number of
-// commitments of every term that can be begun there.
+// commitments of every term that can be begun there. A replica of a term with a limit ends as many
+// months after the last as the term's number tells, so that they can be counted.
 func exhaustive(q *Question) float64 {
 	months := len(q.Kinds[0].Needs)
 	known := map[string]float64{}
@@ -67,11 +80,26 @@ func exhaustive(q *Question) float64 {
 		}
 		least := needs + from(month+1, kind, left, ends)
 		for i := term; i < len(k.Terms) && there < 3; i++ {
+			t := k.Terms[i]
+			paid, end, taken := t.Months, month+t.Months, 0
+			if t.Within {
+				paid = min(paid, months-month)
+			}
+			if t.Most > 0 {
+				end = months + 9 + i
+			}
+			for _, e := range ends[kind] {
+				if e == months+9+i {
+					taken++
+				}
+			}
+			if t.Most > 0 && taken == t.Most {
+				continue
+			}
 			more := slices.Clone(ends)
-			more[kind] = append(slices.Clone(ends[kind]), month+k.Terms[i].Months)
+			more[kind] = append(slices.Clone(ends[kind]), end)
 			slices.Sort(more[kind])
-			least = min(least, float64(k.Terms[i].Months)*k.Terms[i].Monthly+
-				rent(month, kind, left, i, more))
+			least = min(least, float64(paid)*t.Monthly+rent(month, kind, left, i, more))
 		}
 		return least
 	}
@@ -98,8 +126,12 @@ func exhaustive(q *Question) float64 {
 	}
 	ends := make([][]int, len(q.Kinds))
 	for _, r := range q.Held {
+		to := r.To
+		if r.Term != Uncommitted && q.Kinds[r.Kind].Terms[r.Term].Most > 0 {
+			to = months + 9 + r.Term
+		}
 		for range r.Replicas {
-			ends[r.Kind] = append(ends[r.Kind], r.To)
+			ends[r.Kind] = append(ends[r.Kind], to)
 		}
 	}
 	return from(0, -1, 0, ends)
@@ -154,7 +186,14 @@ func TestMoreChoiceCostsNoMore(t *testing.T) {
 		case 0:
 			less.Held = nil
 		case 1:
-			k.Terms = k.Terms[:len(k.Terms)/2]
+			k.Terms = nil
+			for _, term := range q.Kinds[0].Terms {
+				if math.IsInf(k.Monthly, 1) && term.Most == 0 {
+					k.Terms = append(k.Terms, term)
+				}
+			}
+			less.Held = slices.DeleteFunc(slices.Clone(q.Held),
+				func(r Rental) bool { return r.Kind == 0 })
 		case 2:
 			k.Needs = slices.Clone(k.Needs)
 			for m := range k.Needs {
@@ -194,8 +233,13 @@ func TestQuestionsAreChecked(t *testing.T) {
 		{"needs of 1 months, want 2", []Kind{{Name: "a", Needs: [][]float64{{1}, {1}}},
 			{Name: "b", Needs: one}}},
 		{"a price of -1", []Kind{{Name: "a", Needs: one, Monthly: -1}}},
-		{"a term of 0 months", []Kind{{Name: "a", Needs: one, Terms: []Term{{0, 1}}}}},
-		{"for NaN a month", []Kind{{Name: "a", Needs: one, Terms: []Term{{1, math.NaN()}}}}},
+		{"a term of 0 months", []Kind{{Name: "a", Needs: one, Terms: []Term{{Monthly: 1}}}}},
+		{"for NaN a month", []Kind{{Name: "a", Needs: one,
+			Terms: []Term{{Months: 1, Monthly: math.NaN()}}}}},
+		{"2 replicas on a term of 1 months", []Kind{{Name: "a", Needs: one,
+			Terms: []Term{{Months: 1, Most: 2}}}}},
+		{"no term without a limit", []Kind{{Name: "a", Needs: one, Monthly: math.Inf(1),
+			Terms: []Term{{Months: 1, Most: 2, Within: true}}}}},
 	} {
 		if _, err := Cheapest(&Question{Kinds: c.kinds}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
@@ -251,6 +295,9 @@ func TestMixedCommitmentsCostNoMoreThanOne(t *testing.T) {
 			}
 			least := needed
 			for _, term := range k.Terms {
+				if term.Most > 0 && term.Most < most {
+					continue
+				}
 				times := math.Ceil(float64(len(k.Needs)) / float64(term.Months))
 				least = min(least, fixed+float64(most)*times*float64(term.Months)*term.Monthly)
 			}
@@ -266,7 +313,8 @@ func BenchmarkFiveYears(b *testing.B) {
 	q := &Question{}
 	for k := range 4 {
 		kind := Kind{Name: fmt.Sprint(k), Monthly: 100 + 10*float64(k),
-			Terms: []Term{{12, 75 + 8*float64(k)}, {36, 55 + 6*float64(k)}}}
+			Terms: []Term{{Months: 12, Monthly: 75 + 8*float64(k)},
+				{Months: 36, Monthly: 55 + 6*float64(k)}}}
 		for m := range 60 {
 			var needs []float64
 			for i := range 200 + 15*m {
@@ -288,7 +336,7 @@ func ExampleCheapest() {
 	s, _ := Cheapest(&Question{
 		Kinds: []Kind{
 			{Name: "H100", Needs: [][]float64{day, day, day, day, Always(3), Always(4)},
-				Monthly: 100, Terms: []Term{{6, 60}}},
+				Monthly: 100, Terms: []Term{{Months: 6, Monthly: 60}}},
 			{Name: "B200", Needs: slices.Repeat([][]float64{Always(1)}, 6), Monthly: 500},
 		},
 		Change: 50,

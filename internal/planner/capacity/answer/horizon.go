@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -53,6 +54,9 @@ type Rental struct {
 	Cost     float64 `json:"dollars"`
 	// Share is the part of the time that is paid: less than 1 by the hour.
 	Share float64 `json:"share_of_time"`
+	// Paid is the term of the offer: on-demand, also with a commitment, reserved, spot or owned;
+	// empty for groups of several.
+	Paid string `json:"paid,omitempty"`
 }
 
 // paid returns the rent by month for servers of a label, or of all for "", to the end of what is
@@ -85,7 +89,12 @@ func (r *Rental) words(a *Answer) string {
 	if r.Share < 1 {
 		term = fmt.Sprintf("%s, by the hour for %s of the time", to, units.Percent(r.Share))
 	}
-	if r.Term > 1 {
+	switch {
+	case r.Paid == asked.Owned:
+		term = ", bought and counted" + to
+	case r.Paid == asked.Reserved:
+		term = ", reserved" + to
+	case r.Term > 1:
 		term = fmt.Sprintf(", committed for %d months", r.Term)
 		if times := (r.To - r.From + 1) / r.Term; times > 1 {
 			term = fmt.Sprintf(", committed for %d times %d months", times, r.Term)
@@ -146,8 +155,7 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 			a.whole(more)))...)
 	}
 	for _, k := range h.Kinds {
-		if more := k.Cost - h.Cost; more >= 0.5 && h.Changes > 0 || more >= 0.5 &&
-			k.Label != h.Rentals[0].Label {
+		if more := k.Cost - h.Cost; more >= 0.5 {
 			words := fmt.Sprintf("Only %s would cost %s more.", k.Label, a.whole(more))
 			list = append(list, texts(words)...)
 			break

@@ -207,10 +207,13 @@ func (a *Answer) drawPaid() (string, *plot.Plot, error) {
 	}
 	all := h.paid("")
 	series := []plots.Series{{Name: "in all"}}
-	for _, k := range h.Kinds {
-		if by := h.paid(k.Label); slices.Max(by) > 0 && !slices.Equal(by, all) {
-			series = append(series, plots.Series{Name: k.Label, Y: by})
+	seen := map[string]bool{}
+	for i := range h.Rentals {
+		label := h.Rentals[i].Label
+		if by := h.paid(label); !seen[label] && !slices.Equal(by, all) {
+			series = append(series, plots.Series{Name: label, Y: by})
 		}
+		seen[label] = true
 	}
 	series[0].Y = all
 	for i := range series {

@@ -27,7 +27,7 @@ func TestPagesOfAnswers(t *testing.T) {
 		PriceCurves: []PriceCurve{price("x", 6, 7, 8), price("y", 5, 7, 9)},
 		Pruned:      []Pruned{{"costs more", 3, "z"}},
 		Horizon: &Horizon{Months: 2, Kinds: []HorizonKind{{"x", []int{1, 2}, 9}},
-			Rentals: []Rental{{"x", 1, 1, 1, 2, 9, 1}}, Cost: 9}}
+			Rentals: []Rental{{"x", 1, 1, 1, 2, 9, 1, ""}}, Cost: 9}}
 	page := func(pictures int, want ...string) {
 		t.Helper()
 		var out bytes.Buffer
@@ -42,7 +42,8 @@ func TestPagesOfAnswers(t *testing.T) {
 		"TTFT goes from 100 to 9,000 ms",
 		"Cheaper are: y at 5/s.", "Over 2 months the cheapest schedule costs $9",
 		"The rent goes from $5 in the first month to $5 in the last", "3 not simulated: costs more")
-	h := &Horizon{Months: 3, Rentals: []Rental{{"x", 1, 4, 1, 4, 8, 1}, {"y", 2, 1, 2, 3, 6, 1}}}
+	h := &Horizon{Months: 3, Rentals: []Rental{{"x", 1, 4, 1, 4, 8, 1, ""},
+		{"y", 2, 1, 2, 3, 6, 1, ""}}}
 	if all, y := h.paid(""), h.paid("y"); !slices.Equal(all, []float64{2, 5, 5, 2}) ||
 		!slices.Equal(y, []float64{0, 3, 3, 0}) {
 		t.Errorf("the rents are %v, of y %v", all, y)

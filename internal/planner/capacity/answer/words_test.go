@@ -474,7 +474,7 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	says(t, plain(h.brief(a)), "Over 24 months with 8% more each month, no server", "too few are v")
 	h.Kinds = []HorizonKind{{"x", []int{1, 2}, 120}, {"y", []int{1, 1}, 150}}
 	h.TwiceRegret = new(float64)
-	h.Rentals, h.Cost = []Rental{{"x", 1, 12, 1, 24, 90, 1}, {"x", 2, 1, 2, 3, 30, 1}}, 120
+	h.Rentals, h.Cost = []Rental{{"x", 1, 12, 1, 24, 90, 1, ""}, {"x", 2, 1, 2, 3, 30, 1, ""}}, 120
 	says(t, plain(h.brief(a)), "the least cost is $120, with one kind of server at a time.",
 		"Only y would cost $30 more",
 		"Rent now: 1 replica of x, committed for 2 times 12 months ($90).",
@@ -488,7 +488,10 @@ func TestOtherFleetsAreTold(t *testing.T) {
 		"to month 3, by the hour for 40% of the time ($30).")
 	h.Rentals[1].From = 3
 	says(t, plain(h.brief(a)), "x in month 3, by the hour for 40% of the time ($30).")
-	says(t, (&Rental{"x", 1, 1, 1, 1, 9, 1}).words(a), "1 replica of x in month 1, by the month")
+	for paid, words := range map[string]string{"": " in month 1, by the month",
+		asked.Owned: ", bought and counted in month 1", asked.Reserved: ", reserved in month 1"} {
+		says(t, (&Rental{"x", 1, 1, 1, 1, 9, 1, paid}).words(a), "1 replica of x"+words+" ($9)")
+	}
 	*h.TwiceRegret = 7
 	says(t, plain(h.brief(a)), "costs $0 too much if the load grows half as fast, and $7 if")
 	h.TwiceRegret = nil

@@ -101,8 +101,8 @@ func TestTermsOfOffers(t *testing.T) {
 			t.Errorf("%+v has the terms %q, want %q", c.o, got, c.want)
 		}
 	}
-	for term, want := range map[string]bool{"": true, onDemand: true, Spot: false,
-		Reserved: false, owned: false} {
+	for term, want := range map[string]bool{"": true, OnDemand: true, Spot: false,
+		Reserved: false, Owned: false} {
 		o := &Offer{Term: term}
 		if o.Scalable() != want || o.RentedOn() == "" {
 			t.Errorf("%q can be given back: %v", term, o.Scalable())
@@ -110,7 +110,7 @@ func TestTermsOfOffers(t *testing.T) {
 	}
 	for want, o := range map[string]*Offer{
 		"": {}, "given without a source": {Price: price(1)}, "a page": {Source: "a page"},
-		"bought for $9000, over 3 years, and 1.2 kW at $0.5/kWh": {Term: owned,
+		"bought for $9000, over 3 years, and 1.2 kW at $0.5/kWh": {Term: Owned,
 			Purchase: Purchase{Amount: 9000}, Years: 3, Draw: 1200,
 			Electricity: Electricity{Amount: 0.5}},
 	} {

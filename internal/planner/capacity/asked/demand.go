@@ -536,7 +536,7 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 
 // Scalable reports whether money is saved by giving such accelerators back, and whether their
 // number is for the plan to choose.
-func (o *Offer) Scalable() bool { return o.RentedOn() == onDemand }
+func (o *Offer) Scalable() bool { return o.RentedOn() == OnDemand }
 
 // WholeLoad bounds the requests of a load that fleets with scaling are judged by, unless the plan
 // allows for longer simulations.

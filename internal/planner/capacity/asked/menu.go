@@ -189,17 +189,17 @@ func Settings(policy any) string {
 
 // The terms on which accelerators are paid for.
 const (
-	onDemand = "on-demand"
+	OnDemand = "on-demand"
 	Reserved = "reserved"
 	Spot     = "spot"
-	owned    = "owned"
+	Owned    = "owned"
 )
 
 // RentedOn returns the term of an offer.
-func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
+func (o *Offer) RentedOn() string { return cmp.Or(o.Term, OnDemand) }
 
 // IsOnDemand reports whether the offer is paid for by the hour and can be given back.
-func (o *Offer) IsOnDemand() bool { return o.RentedOn() == onDemand }
+func (o *Offer) IsOnDemand() bool { return o.RentedOn() == OnDemand }
 
 // Joins reports whether one fleet may have accelerators of two offers: different providers' only
 // where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
@@ -212,17 +212,23 @@ func (p *Plan) Joins(a, b *Offer) bool {
 // Stays reports whether accelerators of an offer may be the base beside spot ones: they are the
 // same, join them, and are not preempted.
 func (p *Plan) Stays(o, spot *Offer) bool {
+	return o.Term != Spot && spot.Term == Spot && p.Alike(o, spot)
+}
+
+// Alike reports whether accelerators of two offers are the same and may be in one fleet: the offers
+// differ in how they are paid for.
+func (p *Plan) Alike(a, b *Offer) bool {
 	like := func(o *Offer) Offer {
 		return Offer{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network,
 			PerNode: o.PerNode}
 	}
-	return o.Term != Spot && spot.Term == Spot && like(o) == like(spot) && p.Joins(o, spot)
+	return like(a) == like(b) && p.Joins(a, b)
 }
 
 // Terms returns the terms of an offer in words, which distinguish it from other offers of the same
 // accelerator. They are empty for the only offer of an accelerator if it is on demand.
 func (o *Offer) Terms(list []Offer) string {
-	if o.RentedOn() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
+	if o.RentedOn() == OnDemand && !slices.ContainsFunc(list, func(other Offer) bool {
 		return other.Accelerator == o.Accelerator && other != *o
 	}) {
 		return ""
@@ -256,7 +262,7 @@ const hoursOfYear = 8766
 // own sets the price of an accelerator that was bought: its purchase price over the hours of its
 // years, and what it draws at the price of electricity.
 func (o *Offer) own(doc *strict.Document, field string) error {
-	if o.RentedOn() != owned {
+	if o.RentedOn() != Owned {
 		return nil
 	}
 	if o.Price.Amount != 0 {
@@ -277,7 +283,7 @@ func (o *Offer) own(doc *strict.Document, field string) error {
 func (o *Offer) PriceSource() string {
 	source := o.Source
 	switch {
-	case o.RentedOn() == owned:
+	case o.RentedOn() == Owned:
 		c, number := o.Purchase.Currency, func(x float64) string { return fmt.Sprintf("%g", x) }
 		source = strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at "+
 			"%s/kWh", o.Source, c.Format(number(o.Purchase.Amount)), o.Years,

@@ -156,6 +156,15 @@ func (o *Option) OnDemand() bool {
 	return !slices.ContainsFunc(o.Offers(), func(f *asked.Offer) bool { return !f.IsOnDemand() })
 }
 
+// On returns an option of replicas of one kind with accelerators of another offer, which differ in
+// how they are paid for. Its price is that of the option.
+func (o *Option) On(offer *asked.Offer) *Option {
+	other, parts, server := *o, *o.Parts, *o.Prefill
+	server.Offer = offer
+	parts.Prefill, other.Parts = &server, &parts
+	return &other
+}
+
 // Uses reports whether an option has accelerators of that name.
 func (p *Parts) Uses(accelerator string) bool {
 	return slices.ContainsFunc(p.Servers(),

@@ -299,11 +299,14 @@ func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Pri
 	return append(list, price)
 }
 
+// Hourly is the price of an hour of each of the server's accelerators.
+func (s *Server) Hourly() float64 { return (s.Price - s.Host) / float64(s.GPUs) }
+
 // priceOf says where the price of a server's accelerators is from: what was bought, the price file
 // or the plan, or else the catalogue, whose sources have the year.
 func priceOf(s *Server) answer.Price {
 	o := s.Offer
-	price := answer.Price{Accelerator: o.Accelerator, Hourly: (s.Price - s.Host) / float64(s.GPUs),
+	price := answer.Price{Accelerator: o.Accelerator, Hourly: s.Hourly(),
 		Currency: o.Price.Currency.Code(), Term: o.RentedOn(), Region: o.Region,
 		Provider: o.Provider, Date: o.Date, Source: o.PriceSource()}
 	switch {
