@@ -227,23 +227,33 @@ func (k *growing) byTheHour(needs []float64, factor float64, hours []float64) {
 	}
 }
 
-// monthsKinds is how many servers a horizon is planned with.
-const monthsKinds = 4
+// monthsKinds is how many servers a horizon is planned with, and monthsSpot how many more that are
+// preempted.
+const (
+	monthsKinds = 4
+	monthsSpot  = 2
+)
 
 // beside returns the answer's server and the ones whose fleets cost least beside it, and what sizes
 // fleets of all of them for a multiple of the load. Over months, a server is one however it is paid
-// for.
+// for, and some that are preempted are beside it too.
 func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds []*growing,
 	size func(factor float64) error) {
 	kinds = []*growing{s.paidFor(s.best)}
+	left, spot := monthsKinds-1, 0
+	if s.Trials.File.Plan.Horizon != nil {
+		spot = monthsSpot
+	}
 	for i := range shapes {
 		sh := &shapes[i]
-		o := s.options[sh.Option]
-		if sh.Replicas > 0 && len(kinds) < monthsKinds && sh.Option != s.best && !o.IsSpot() &&
-			!o.Scaled() && !slices.ContainsFunc(kinds, func(k *growing) bool {
-			return k.has(s, o)
-		}) {
+		o, room := s.options[sh.Option], &left
+		if o.IsSpot() {
+			room = &spot
+		}
+		if sh.Replicas > 0 && *room > 0 && sh.Option != s.best && !o.Scaled() &&
+			!slices.ContainsFunc(kinds, func(k *growing) bool { return k.has(s, o) }) {
 			kinds = append(kinds, s.paidFor(sh.Option))
+			*room--
 		}
 	}
 	var list []int

@@ -147,6 +147,33 @@ func TestABaseIsBoughtAndPeaksAreRented(t *testing.T) {
 	}
 }
 
+// A spot fleet serves later months where it is cheaper then, though another is the answer of the
+// first.
+func TestSpotFleetsAreBesideTheAnswer(t *testing.T) {
+	const others = "{accelerator: h100-sxm, price: $3/h}, {accelerator: l40s, price: $0.9/h}"
+	const spot = ", {accelerator: h100-sxm, price: $1.9/h, term: spot, interruptions: 0.02/h, " +
+		"return: 5m}"
+	var cost []float64
+	for _, hardware := range []string{others, others + spot} {
+		f, err := asked.Parse("plan.yaml", []byte(strings.Replace(monthsAsked, "12/s", "3/s", 1)+
+			"growth: 0.3}"), "effort.level=first", "menu.hardware=["+hardware+"]",
+			"slo.percentile=97", "fleet.spare=0")
+		testkit.OK(t, err)
+		all, err := Solve(t.Context(), f, Options{})
+		testkit.OK(t, err)
+		a := all.Models[0]
+		cost = append(cost, a.Horizon.Cost)
+		last := a.Horizon.Rentals[len(a.Horizon.Rentals)-1]
+		if strings.Contains(a.Chosen.Label, "spot") ||
+			(last.Paid == asked.Spot) != (hardware != others) {
+			t.Errorf("%s in the first month, later %+v", a.Chosen.Label, a.Horizon.Rentals)
+		}
+	}
+	if cost[1] >= cost[0] {
+		t.Errorf("$%g with spot fleets, $%g without", cost[1], cost[0])
+	}
+}
+
 // kindsOf answers a plan, and returns the kinds of server for its horizon, and what sizes them.
 func kindsOf(t *testing.T, f *asked.File) (*search, *cheapestGoal, []*growing,
 	func(factor float64) error) {
