@@ -212,18 +212,18 @@ func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *h
 	return q
 }
 
-// byTheHour sets the share of the day for which each replica is paid: for each hour whose highest
+// byTheHour sets the share of the time for which each replica is paid: for each hour whose highest
 // load needs the replica, and for the hour before, in which the replica starts.
 func (k *growing) byTheHour(needs []float64, factor float64, hours []float64) {
 	clear(needs)
-	for i, load := range hours {
+	for i, load := range hours { // at last the hours that need so many replicas and no more
 		next := hours[(i+1)%len(hours)]
-		for n := range k.replicas(asked.Round(factor * max(load, next))) {
-			needs[n] += 1 / float64(len(hours))
-		}
+		needs[k.replicas(asked.Round(factor*max(load, next)))-1]++
 	}
-	for n := range needs {
-		needs[n] = min(1, needs[n])
+	more := 0.0
+	for n := len(needs) - 1; n >= 0; n-- {
+		more += needs[n]
+		needs[n] = more / float64(len(hours))
 	}
 }
 

@@ -115,6 +115,9 @@ func TestContradictionsInPlans(t *testing.T) {
 		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 1}]}", "0.saves"},
 		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 0.1}, {months: 3, " +
 			"saves: 0.2}]}", "horizon.commitments.1.months: found a second commitment of 3 months"},
+		{steady, "horizon={months: 9, start: 10m}", ""},
+		{steady, "horizon={months: 9, start: 59s}", "horizon.start: found 59s; want 1m to 1d"},
+		{steady, "horizon={months: 9, start: 25h}", "horizon.start: found 25h"},
 		{steady, "horizon={months: 9, growth: 8%}", "want a number: as a share, 8% is 0.08"},
 		{steady, "horizon={months: 9, commitments: [{months: 6, saves: 0.25}, {months: 3, " +
 			"saves: 0.4}]}", "horizon.commitments.0.saves: found 0.25 for 6 months, and 3 months"},

@@ -141,9 +141,7 @@ func classesApart(w *scenarios.Workload) []scenarios.Class {
 	for i := range list {
 		if c := &list[i]; shares(c) {
 			c.Rate = w.Rate
-			for _, rate := range []*scenarios.PerSecond{&c.Rate.Value, &c.Rate.Average} {
-				*rate = scenarios.PerSecond(Round(float64(*rate) * c.Share / sum))
-			}
+			scaleRate(&c.Rate, c.Share/sum, Round)
 			c.Share = 0
 		}
 	}
@@ -223,13 +221,16 @@ func EscalatedWords(e *scenarios.Escalated) string {
 		e.From)
 }
 
-// Steady reports whether requests arrive at constant rates, or follow a wave, whose highest rate
-// counts. Such a load can be simulated for as long as necessary.
+// Steady reports whether requests arrive at constant rates, or follow a wave, or phases that repeat
+// after an hour or more, whose highest rate counts. Such a load can be simulated for as long as
+// necessary.
 func (p *Plan) Steady() bool {
 	w := &p.Workload
+	ends := w.Requests > 0 || w.Duration > 0
 	return !p.Scaled() && w.Arrivals.Process != "closed-loop" && !p.RecordedTimes() &&
 		!slices.ContainsFunc(rates(w), func(r *scenarios.Rate) bool {
-			return !slices.Contains([]string{"", "steady", "wave"}, r.Pattern)
+			return !slices.Contains([]string{"", "steady", "wave"}, r.Pattern) &&
+				(ends || r.Pattern != "phases" || periodOf(r) < hour)
 		})
 }
 
@@ -262,7 +263,11 @@ func highest(r *scenarios.Rate) float64 {
 	if r.Pattern == "wave" {
 		return float64(r.Average) * (1 + r.Swing)
 	}
-	return float64(max(r.Value, r.High))
+	top := float64(max(r.Value, r.High))
+	for i := range r.Phases {
+		top = max(top, float64(r.Phases[i].Rate), end(&r.Phases[i]))
+	}
+	return top
 }
 
 // Peak returns the rate that the fleet must sustain if the load is steady, in requests a second.
@@ -276,8 +281,16 @@ func (p *Plan) Peak() float64 {
 // Mean returns the rate of a steady load in the long run, in requests a second.
 func (p *Plan) Mean() float64 {
 	return sumRates(&p.Workload, func(r *scenarios.Rate) float64 {
-		if r.Pattern == "wave" {
+		sum := 0.0
+		for i := range r.Phases {
+			ph := &r.Phases[i]
+			sum += (float64(ph.Rate) + end(ph)) / 2 * float64(ph.For)
+		}
+		switch r.Pattern {
+		case "wave":
 			return float64(r.Average)
+		case "phases":
+			return sum / float64(max(1, periodOf(r)))
 		}
 		return float64(r.Value)
 	})
@@ -339,20 +352,27 @@ func (p *Plan) ScaleRate(by float64) {
 		w.Classes[i].Trace = faster(w.Classes[i].Trace)
 	}
 	for _, r := range rates(w) {
-		for _, rate := range []*scenarios.PerSecond{&r.Value, &r.Average, &r.High, &r.Low} {
-			*rate *= scenarios.PerSecond(by)
-		}
-		r.Phases = slices.Clone(r.Phases)
-		for i := range r.Phases {
-			ph := &r.Phases[i]
-			ph.Rate *= scenarios.PerSecond(by)
-			if ph.To != nil {
-				to := *ph.To * scenarios.PerSecond(by)
-				ph.To = &to
-			}
-		}
+		scaleRate(r, by, func(rate float64) float64 { return rate })
 	}
 	w.Arrivals.Users = int(math.Round(float64(w.Arrivals.Users) * by))
+}
+
+// scaleRate multiplies a rate by a factor, and rounds it.
+func scaleRate(r *scenarios.Rate, by float64, round func(float64) float64) {
+	times := func(rate scenarios.PerSecond) scenarios.PerSecond {
+		return scenarios.PerSecond(round(float64(rate) * by))
+	}
+	for _, rate := range []*scenarios.PerSecond{&r.Value, &r.Average, &r.High, &r.Low} {
+		*rate = times(*rate)
+	}
+	r.Phases = slices.Clone(r.Phases)
+	for i := range r.Phases {
+		ph := &r.Phases[i]
+		if ph.Rate = times(ph.Rate); ph.To != nil {
+			to := times(*ph.To)
+			ph.To = &to
+		}
+	}
 }
 
 // overload is the least excess of arrivals over what is served that a simulation is sure to show.

@@ -12,15 +12,19 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// drawRate draws a steady rate, a wave, or none.
+// drawRate draws a steady rate, a wave, long phases, or none.
 func drawRate(t *rapid.T, name string) scenarios.Rate {
 	x := scenarios.PerSecond(rapid.Float64Range(0.5, 50).Draw(t, name))
-	switch rapid.IntRange(0, 2).Draw(t, name+" kind") {
+	switch rapid.IntRange(0, 3).Draw(t, name+" kind") {
 	case 0:
 		return scenarios.Rate{Value: x}
 	case 1:
 		return scenarios.Rate{Pattern: "wave", Average: x,
 			Swing: rapid.Float64Range(0, 1).Draw(t, name+" swing")}
+	case 2:
+		to := x * scenarios.PerSecond(rapid.Float64Range(0.7, 1.5).Draw(t, name+" to"))
+		return scenarios.Rate{Pattern: "phases", Repeat: true, Phases: []scenarios.Phase{
+			{Rate: x, For: hour}, {Rate: x, To: &to, For: 2 * hour}}}
 	}
 	return scenarios.Rate{}
 }
@@ -139,34 +143,6 @@ func TestConstantThinkingIsTold(t *testing.T) {
 		words := strings.Join(f.Plan.Warnings(), "\n")
 		if strings.Contains(words, "All users think for 10s: they march in step") != told {
 			t.Errorf("%s: %q", load, words)
-		}
-	}
-}
-
-// The parts of a day have the highest load of their time, and of the classes.
-func TestHoursOfWaves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		swing := rapid.Float64Range(0, 1).Draw(t, "swing")
-		peak := rapid.Float64Range(0, 60).Draw(t, "peak") // in hours
-		p := &Plan{}
-		p.Workload.Rate = scenarios.Rate{Pattern: "wave", Average: 3, Swing: swing,
-			Peak: scenarios.Span(peak * float64(Day) / 24)}
-		for i, got := range p.Hours() {
-			want := 0.0
-			for k := range 1001 {
-				at := float64(i) + float64(k)/1000
-				want = max(want, (1+swing*math.Cos(2*math.Pi*(at-peak)/24))/(1+swing))
-			}
-			if math.Abs(got-want) > 1e-5 {
-				t.Fatalf("hour %d has %g of the highest load, want %g", i, got, want)
-			}
-		}
-	})
-	for pattern, period := range map[string]scenarios.Span{"wave": Day / 3, "steady": 0} {
-		p := &Plan{}
-		p.Workload.Rate = scenarios.Rate{Pattern: pattern, Value: 3, Average: 3, Period: period}
-		if h := p.Hours(); h != nil {
-			t.Errorf("%s: hours %v", pattern, h)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package asked
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Goal says what a plan looks for.
@@ -228,10 +226,11 @@ func (e Electricity) Number() float64 { return e.Amount }
 
 // Horizon is the months that a fleet is planned for, while its load grows.
 type Horizon struct {
-	Months      int          `json:"months" required:"true" min:"2" max:"60" jsonschema:"The number of months."`
-	Growth      float64      `json:"growth,omitempty" min:"0" max:"1" jsonschema:"By how much the rate grows from one month to the next, as a share: 0.08 is 8 % a month. Default: 0."`
-	Change      Purchase     `json:"change,omitzero" above:"0" jsonschema:"What it costs once to go from one kind of server to another, such as $5000. Default: nothing."`
-	Commitments []Commitment `json:"commitments,omitempty" jsonschema:"What is saved by renting for a long time. Accelerators on demand can be rented so. Those on other terms have the price of the menu: owned ones are paid for their years, or to the end of the horizon, and reserved ones to the end."`
+	Months      int            `json:"months" required:"true" min:"2" max:"60" jsonschema:"The number of months."`
+	Growth      float64        `json:"growth,omitempty" min:"0" max:"1" jsonschema:"By how much the rate grows from one month to the next, as a share: 0.08 is 8 % a month. Default: 0."`
+	Change      Purchase       `json:"change,omitzero" above:"0" jsonschema:"What it costs once to go from one kind of server to another, such as $5000. Default: nothing."`
+	Start       scenarios.Span `json:"start,omitempty" above:"0" jsonschema:"How long before it is needed a replica on demand is paid for, and the least time for which it is, from 1m to 1d. Default: 1h."`
+	Commitments []Commitment   `json:"commitments,omitempty" jsonschema:"What is saved by renting for a long time. Accelerators on demand can be rented so. Those on other terms have the price of the menu: owned ones are paid for their years, or to the end of the horizon, and reserved ones to the end."`
 }
 
 // Commitment is a time for which accelerators are paid, whether they are needed or not.
@@ -253,58 +252,6 @@ const MostGrowth = 100
 // HoursOfMonth is the average length of a month in hours: a twelfth of 365.25 days.
 const HoursOfMonth = 8766.0 / 12
 
-// longestPeriod returns the longest period of the waves of a workload; 0 without them.
-func longestPeriod(w *scenarios.Workload) scenarios.Span {
-	longest := scenarios.Span(0)
-	for _, r := range rates(w) {
-		if r.Pattern == "wave" {
-			longest = max(longest, cmp.Or(r.Period, Day))
-		}
-	}
-	return longest
-}
-
-// Hours returns the highest load in each of 24 parts of the day, as a share of the highest of the
-// day. Where classes have waves of their own, it is the largest share of any class. It returns nil
-// unless the whole load follows waves of one period of half a day or more.
-func (p *Plan) Hours() []float64 {
-	const parts = 24
-	period := longestPeriod(&p.Workload)
-	if !p.Steady() || period < Day/2 {
-		return nil
-	}
-	hours := make([]float64, parts)
-	for _, r := range rates(&p.Workload) {
-		if highest(r) == 0 {
-			continue
-		}
-		if r.Pattern != "wave" || cmp.Or(r.Period, Day) != period {
-			return nil
-		}
-		for i := range hours {
-			// away is how far the part is from the peak, in parts: 0 if the peak is in it.
-			from := math.Mod(float64(i)-parts*float64(r.Peak)/float64(period), parts)
-			if from < 0 {
-				from += parts
-			}
-			away := min(from, max(0, parts-1-from))
-			share := (1 + r.Swing*math.Cos(2*math.Pi*away/parts)) / (1 + r.Swing)
-			hours[i] = max(hours[i], share)
-		}
-	}
-	return hours
-}
-
-// onePeriod lets a wave end that does not end by itself.
-func (p *Plan) onePeriod(w *scenarios.Workload) {
-	if period := longestPeriod(w); p.Scaled() && period > 0 && w.Requests == 0 && w.Duration == 0 {
-		w.Duration = period
-	}
-}
-
-// Day is the period of a wave that names no period.
-const Day = scenarios.Span(24 * 3600 * sim.Second)
-
 // check reports contradictions between a horizon and the rest of a plan.
 func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)) {
 	switch {
@@ -325,6 +272,9 @@ func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)
 			"the first; want at most %d times, so at most %.2g, or fewer months", h.Growth,
 			h.Months, most, MostGrowth, math.Floor(100*(math.Pow(MostGrowth,
 				1/float64(h.Months-1))-1))/100)
+	}
+	if s := h.Start; s > 0 && (s < hour/60 || s > Day) {
+		problem("horizon.start", "found %v; want 1m to 1d", s)
 	}
 	for i, c := range h.Commitments {
 		field := fmt.Sprintf("horizon.commitments.%d", i)

@@ -103,6 +103,9 @@ func (p *Plan) Warnings() []string {
 		list = append(list, "This is the first answer: other settings, ratios of groups, fleets "+
 			"beside it and other inputs were not tried (effort.level).")
 	}
+	if words := p.Horizon.allHours(p); words != "" {
+		list = append(list, words)
+	}
 	if p.Goal.Fastest {
 		list = append(list, "The goal latency is read as front.")
 	}
