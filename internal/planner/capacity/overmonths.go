@@ -14,21 +14,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/horizon"
 )
 
-// growing is a server whose replicas are counted for loads as large as any month's.
-type growing struct {
-	option int
-	label  string
-	fixed  float64 // beside the replicas, for an hour
-	most   int     // replicas that there are, spares included
-	// payments are the ways to pay for a replica; there are most replicas of widest.
-	payments []payment
-	widest   *asked.Offer
-	// factors are multiples of the first month's load, ascending, and sizes the replicas that keep
-	// the SLO then, spares included.
-	factors []float64
-	sizes   []int
-}
-
 // overMonths plans the months of a horizon. Each server is sized by simulations of whole fleets at
 // the load of the first month and of the last, and in between where the larger fleet has more
 // replicas than the smaller one; but of loads for which all fleets have judge.Standing, only at the
@@ -239,7 +224,8 @@ const (
 // for, and some that are preempted are beside it too.
 func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds []*growing,
 	size func(factor float64) error) {
-	kinds = []*growing{s.paidFor(s.best)}
+	p := payer{s.search}
+	kinds = []*growing{p.paidFor(s.best)}
 	left, spot := monthsKinds-1, 0
 	if s.Trials.File.Plan.Horizon != nil {
 		spot = monthsSpot
@@ -251,8 +237,8 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 			room = &spot
 		}
 		if sh.Replicas > 0 && *room > 0 && sh.Option != s.best && !o.Scaled() &&
-			!slices.ContainsFunc(kinds, func(k *growing) bool { return k.has(s, o) }) {
-			kinds = append(kinds, s.paidFor(sh.Option))
+			!slices.ContainsFunc(kinds, func(k *growing) bool { return k.has(p, o) }) {
+			kinds = append(kinds, p.paidFor(sh.Option))
 			*room--
 		}
 	}

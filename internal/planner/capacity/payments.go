@@ -11,6 +11,21 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/horizon"
 )
 
+// growing is a server whose replicas are counted for loads as large as any month's.
+type growing struct {
+	option int
+	label  string
+	fixed  float64 // beside the replicas, for an hour
+	most   int     // replicas that there are, spares included
+	// payments are the ways to pay for a replica; there are most replicas of widest.
+	payments []payment
+	widest   *asked.Offer
+	// factors are multiples of the first month's load, ascending, and sizes the replicas that keep
+	// the SLO then, spares included.
+	factors []float64
+	sizes   []int
+}
+
 // payment is a way to pay for a replica of a server.
 type payment struct {
 	offer *asked.Offer
@@ -26,9 +41,9 @@ type way struct {
 	*payment
 }
 
-// ways returns the terms of a server over months, and its payment without a term; nil if it has
-// none. What is bought is paid as long as its years, or to the end of the horizon, as what is
-// reserved is. Spot replicas are paid for month by month.
+// ways returns the terms of a server over months, and its payment without a term, if any. What is
+// bought is paid as long as its years, or to the end of the horizon, as what is reserved is. Spot
+// replicas are paid for month by month.
 func (k *growing) ways(months int, commitments []asked.Commitment) (list []way, hourly *payment) {
 	for i := range k.payments {
 		p := &k.payments[i]
@@ -52,10 +67,13 @@ func (k *growing) ways(months int, commitments []asked.Commitment) (list []way, 
 	return list, hourly
 }
 
+// payer finds the ways to pay for servers.
+type payer struct{ *search }
+
 // paidFor returns the server of an option with the ways to pay for it: over months, also those of
 // other offers of the same accelerators. What is on demand is one of these only if there are no
 // fewer of it than of the others, so that any number may be on demand.
-func (s *cheapestGoal) paidFor(option int) *growing {
+func (s payer) paidFor(option int) *growing {
 	o, p := s.options[option], &s.Trials.File.Plan
 	k := &growing{option: option, label: s.label(option), fixed: o.Surcharge, most: s.Allowed(o)}
 	own := payment{o.Prefill.Offer, k.label, o.Prefill.Offer.RentedOn(), o.Price, 0}
@@ -95,7 +113,16 @@ func (s *cheapestGoal) paidFor(option int) *growing {
 			list[i].most = 0
 		}
 	}
-	k.label = strings.Replace(k.label, terms, "", 1)
+	where := ""
+	for _, w := range list {
+		if p := w.offer.Provider; p != "" && where == "" {
+			where = " from " + p
+		}
+	}
+	if r := own.offer.Region; r != "" {
+		where += " in " + r
+	}
+	k.label = strings.Replace(k.label, terms, where, 1)
 	k.payments, k.most, k.widest = list, most, widest
 	return k
 }
@@ -108,7 +135,7 @@ func plain(o *candidate.Option) bool {
 // alike returns a server of each other offer of the accelerators of a server that may be in one
 // fleet with it and with each other, and is not preempted. At most one of all is on demand, the
 // cheapest.
-func (s *cheapestGoal) alike(own *candidate.Server) (list []*candidate.Server) {
+func (s payer) alike(own *candidate.Server) (list []*candidate.Server) {
 	p := &s.Trials.File.Plan
 	seen := map[*asked.Offer]bool{own.Offer: true}
 	var found []*candidate.Server
@@ -135,7 +162,7 @@ func (s *cheapestGoal) alike(own *candidate.Server) (list []*candidate.Server) {
 }
 
 // has reports whether an option is the server, paid for in one of its ways.
-func (k *growing) has(s *cheapestGoal, o *candidate.Option) bool {
+func (k *growing) has(s payer, o *candidate.Option) bool {
 	hardware := s.Trials.File.Plan.Menu.Hardware
 	bare := func(o *candidate.Option) string {
 		return strings.Replace(o.Shape(), o.Prefill.Offer.Terms(hardware), "", 1)

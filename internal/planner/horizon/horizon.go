@@ -46,7 +46,7 @@ type Kind struct {
 	// replica are needed to keep the SLO: in (0, 1], and descending.
 	Needs [][]float64
 	// Monthly is the price of a replica for a whole month without a commitment. A part of a month
-	// costs its share of that. It is infinite where there are none without one.
+	// costs its share of that. It is infinite where each replica has a term.
 	Monthly float64
 	// Fixed is what each month of this kind costs beside: a base of dearer replicas.
 	Fixed float64

@@ -104,7 +104,7 @@ func (r *Rental) words(a *Answer) string {
 		term, a.whole(r.Cost))
 }
 
-// late says how long after the horizon a rental is paid, the longest of them; empty if none is.
+// late says how long after the horizon a rental is paid, the longest of them; empty if all end.
 func (h *Horizon) late() string {
 	last := slices.MaxFunc(h.Rentals, func(a, b Rental) int { return cmp.Compare(a.To, b.To) })
 	if last.To <= h.Months {

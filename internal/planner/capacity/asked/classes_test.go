@@ -69,7 +69,8 @@ func TestSharesOfARateAreRates(t *testing.T) {
 
 // A plan says why it keeps classes together.
 func TestWhyClassesShareServersIsTold(t *testing.T) {
-	const two, five = "{name: a}, {name: b}", "{name: a}, {name: b}, {name: c}, {name: d}, {name: e}"
+	const two = "{name: a}, {name: b}"
+	const five = two + ", {name: c}, {name: d}, {name: e}"
 	for _, c := range []struct{ load, classes, keys, want string }{
 		{"rate: 9/s", two, "", ""}, {"rate: 9/s", "{name: a}", "horizon={months: 9}", ""},
 		{"rate: 9/s, arrivals: poisson", two, "", ""},
