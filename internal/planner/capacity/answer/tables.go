@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,7 +160,7 @@ func (a *Answer) shapes() doc.Blocks {
 	}
 	table := doc.Block{Kind: doc.Table, Left: []int{0, 6}, Header: []string{"replica", "KV ktok",
 		"1/s each", "replicas", a.money("/h"), a.money("/1M"), "evidence"}}
-	apart, bounded := false, false
+	apart, bounded, together := false, false, false
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
 		apart = apart || !plainShape(s.Shape)
@@ -168,7 +169,8 @@ func (a *Answer) shapes() doc.Blocks {
 			row[1] = units.Figure(float64(s.KVTokens) / 1000)
 		}
 		if s.Rate > 0 {
-			row[2] = units.Figure(s.Rate)
+			row[2] = a.rateEach(s)
+			together = together || a.onlyAsFleet(s)
 		}
 		if s.Replicas > 0 {
 			row[3] = fmt.Sprint(s.Replicas)
@@ -185,6 +187,10 @@ func (a *Answer) shapes() doc.Blocks {
 		table.Rows = append(table.Rows, row)
 	}
 	var words []string
+	if together {
+		words = append(words, "*: of a fleet that bears the load; a replica alone sustains less, "+
+			"since a router shares requests more evenly than chance does.")
+	}
 	if bounded {
 		words = append(words, fmt.Sprintf("≥: a bound from below, by the roofline and with any "+
 			"settings. No such fleet is known for at most %g times the price of the answer.",
@@ -211,9 +217,45 @@ func (a *Answer) shapes() doc.Blocks {
 	list = append(append(list, doc.Block{Kind: doc.Gap}), texts("What limits each:")...)
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
-		list = append(list, doc.Block{Kind: doc.Item, Words: s.Label + ": " + s.Limit})
+		words := s.Label + ": "
+		if a.onlyAsFleet(s) {
+			words += "one alone sustains " + units.FigureOfRate(s.Rate) + "; "
+		}
+		list = append(list, doc.Block{Kind: doc.Item, Words: words + s.Limit})
 	}
 	return list
+}
+
+// share returns the part of the load that each replica of the fleet of a shape has with the spares
+// down; 0 without a fleet.
+func (a *Answer) share(s *Shape) float64 {
+	if s.Replicas <= a.Spare {
+		return 0
+	}
+	return a.Rate / float64(s.Replicas-a.Spare)
+}
+
+// onlyAsFleet reports whether the replicas of a shape bear together what one alone does not.
+func (a *Answer) onlyAsFleet(s *Shape) bool {
+	return s.Rate > 0 && s.Rate < a.share(s)*(1-rounding)
+}
+
+// rounding is by how much two figures may differ by the rounding of sums and ratios alone.
+const rounding = 1e-9
+
+// rateEach prints the requests a second of a replica: what it sustains alone, or with a mark, what
+// it has in a fleet that bears more. Times the replicas, what is printed is the load or more.
+func (a *Answer) rateEach(s *Shape) string {
+	share, mark := a.share(s), ""
+	rate := max(s.Rate, share)
+	if a.onlyAsFleet(s) {
+		mark = "*"
+	}
+	unit := math.Pow10(int(math.Floor(math.Log10(rate))) - 2) // of the last digit printed
+	if math.Round(rate/unit)*unit < share*(1-rounding) {
+		rate = math.Ceil(rate/unit) * unit
+	}
+	return units.Figure(rate) + mark
 }
 
 // tightest says where the fewest accelerators that hold the model serve much less, each, than
@@ -222,7 +264,7 @@ func (a *Answer) tightest() (list []string) {
 	const much = 1.1
 	tightest, best := map[string]*Shape{}, map[string]*Shape{}
 	var names []string
-	each := func(s *Shape) float64 { return s.Rate / float64(s.GPUs) }
+	each := func(s *Shape) float64 { return max(s.Rate, a.share(s)) / float64(s.GPUs) }
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
 		if s.Rate == 0 || !plainShape(s.Shape) {

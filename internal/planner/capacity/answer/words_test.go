@@ -729,6 +729,36 @@ func TestTablesOfShapes(t *testing.T) {
 	says(t, strings.Join(a.tightest(), ""), "2 × g hold the model, and leave KV", ": 0.5 requests")
 }
 
+// Times the replicas without the spares, the requests a second of each are the load or more, as
+// they are printed; and where that is more than a replica bears alone, it is marked and said.
+func TestFleetsBearTheLoadAsPrinted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := &Answer{Rate: rapid.Float64Range(0.001, 5000).Draw(t, "load"),
+			Spare: rapid.IntRange(0, 2).Draw(t, "spare")}
+		n := rapid.IntRange(1, 300).Draw(t, "replicas")
+		alone := a.Rate / float64(n) * rapid.SampledFrom([]float64{0.3, 0.999, 1, 1.001,
+			2}).Draw(t, "of its share")
+		a.Shapes = []Shape{{Label: "x", Shape: "x", Rate: alone, Replicas: n + a.Spare, GPUs: 1,
+			Limit: "it waits"}}
+		words := plain(a.tables())
+		printed := a.rateEach(&a.Shapes[0])
+		digits, marked := strings.CutSuffix(strings.ReplaceAll(printed, ",", ""), "*")
+		each, err := strconv.ParseFloat(digits, 64)
+		if err != nil || !strings.Contains(words, "| "+printed+" | ") {
+			t.Fatalf("%q, %v, in\n%s", printed, err, words)
+		}
+		if each*float64(n) < a.Rate*(1-1e-9) || each > 1.01*max(alone, a.Rate/float64(n)) {
+			t.Fatalf("%d replicas at %s/s each for %g/s, and %g/s alone", n, printed, a.Rate, alone)
+		}
+		less := alone < a.Rate/float64(n)*(1-1e-9)
+		if marked != less || strings.Contains(words, "*: of a fleet") != less ||
+			strings.Contains(words, "one alone sustains "+units.FigureOfRate(alone)+
+				"; it waits") != less {
+			t.Fatalf("marked: %v, in\n%s", marked, words)
+		}
+	})
+}
+
 // Every option has a row of the CSV, in order, from which its bound can be read exactly.
 func TestRowsOfOptions(t *testing.T) {
 	a := &Answer{Outcomes: []Outcome{{"a, b", "chosen", "why", 1.0 / 3}, {"c", "dear", "", 0}}}
