@@ -145,6 +145,8 @@ type Chance struct {
 	// that came true (evidence.Grade.Supported). It is 0 for less than 0.015, and where a
 	// deployment's own measurements decide, 1 for more than 0.985.
 	Probability float64 `json:"probability"`
+	// Simulated is the probability before that bound, by the simulations alone.
+	Simulated float64 `json:"-"`
 	// CameTrue is how many of Cases measured cases of such a chance, or a higher one, came true,
 	// and CasesOf says of which servers: measured, left out of the fit, or outside of it.
 	CameTrue int            `json:"came_true,omitempty"`

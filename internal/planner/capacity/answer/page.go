@@ -186,9 +186,9 @@ func verified(record evidence.ForecastOf) string {
 }
 
 // likely names the cheapest fleet that keeps the SLO in at least half of the cases, and says what
-// the sure answer costs more, or that such chances came true as often for the cheaper fleet. It
-// looks at fewer replicas of the answer's kind and at the fleets of Measurements, and returns ""
-// where none is cheaper.
+// the answer costs more, or that such chances came true as often for the cheaper fleet. It looks at
+// fewer replicas of the answer's kind and at the fleets of Measurements, and returns "" where none
+// is cheaper.
 func (a *Answer) likely() string {
 	best, label := a.Chosen.Likely, "of them"
 	for i := range a.Measurements {
@@ -207,12 +207,25 @@ func (a *Answer) likely() string {
 	}
 	fleet := fmt.Sprintf("%s %s for %s an hour (%s)", units.Plural(best.Replicas, "replica"),
 		label, a.Currency.Cents(best.Hourly), units.Percent(best.Probability))
-	if own := a.Chosen.chance(); own.Decides() && best.Probability >= own.Probability {
+	if a.asLikely(best) {
 		return fmt.Sprintf("Cheaper, and as sure by what came true: %s. It misses the SLO where "+
 			"each latency is as late as in %.4g%% of cases.", fleet, 100*a.Confidence)
 	}
-	return fmt.Sprintf("At even odds: %s; the sure answer costs %s more.", fleet,
+	sure := ""
+	if a.Chosen.chance().Probability >= a.Confidence {
+		sure = "sure "
+	}
+	return fmt.Sprintf("At even odds: %s; the %sanswer costs %s more.", fleet, sure,
 		a.Currency.Cents(best.Less))
+}
+
+// asLikely reports whether the chance of a cheaper fleet reads like the answer's: what came true
+// bounds both.
+func (a *Answer) asLikely(f *CheaperFleet) bool {
+	const digit = 0.01 // the last of a chance
+	own := a.Chosen.chance()
+	return len(a.Chosen.Chances) > 0 && own.Decides() &&
+		f.Probability >= own.Probability-digit*(1+rounding)
 }
 
 // The widths of an interval of a probability: up to narrow the probability is told alone, up to

@@ -197,6 +197,9 @@ func TestWordsOfEvenOdds(t *testing.T) {
 	d.Likely = &CheaperFleet{2, 6, 3, 0.7}
 	says(t, strings.Join(d.odds(a), "\n"), "no: With 2", "At even odds: 2 replicas of them for "+
 		"€6.00 an hour (70%); the sure answer costs €3.00 more.")
+	a.Confidence = 1.1 // which no chance is
+	says(t, a.likely(), "(70%); the answer costs €3.00 more.")
+	a.Confidence = 0
 	a.Measurements = []Measurement{{Label: "y", Fleets: []CheaperFleet{{4, 5, 4, 0.6},
 		{3, 4, 5, 0.4}}}}
 	says(t, a.likely(), "4 replicas of y for €5.00 an hour (60%)")
@@ -218,7 +221,22 @@ func TestWordsOfMeasurements(t *testing.T) {
 	says(t, a.page(Brief, false).all(), "a day of 1 replica of y ($72.00) is expected to save "+
 		"$13,000 a year, since in 60% of cases 4 replicas for $5.00 an hour are enough.",
 		"no: bench", "no: of z")
-	says(t, a.page(Short, false).all(), "of y", "measure.yaml", "bench", "no: of z")
+	says(t, a.page(Short, false).all(), "of y", "measure.yaml", "bench", "no: of z",
+		"no: (the answer in")
+	a.Confidence = 0.95
+	for own, alike := range map[float64]bool{0.5: true, 0.61: true, 0.62: false} {
+		a.Chosen.Chances = []Chance{{Replicas: 8, Probability: own, Low: own, High: own}, {}}
+		words := a.page(Brief, false).all()
+		says(t, words, map[bool]string{true: "in 60% of cases (the answer in " +
+			units.Percent(own) + ") 4 replicas for $5.00 an hour are enough; but they miss the " +
+			"SLO where each latency is as late as in 95% of cases.",
+			false: "no: (the answer in"}[alike])
+		says(t, words, map[bool]string{true: "Cheaper, and as sure by what came true: 4",
+			false: "At even odds: 4"}[alike])
+	}
+	a.Measurements[1].Fleets[0].Probability = 0.62
+	says(t, a.page(Whole, false).all(), "1 replica for $1.00 an hour is enough; but it misses")
+	a.Measurements[1].Fleets[0].Probability, a.Chosen.Chances = 0.3, nil
 	says(t, a.page(Whole, false).all(), "of y", "bench", "of z", "1 replica for $1.00 an hour is")
 }
 
@@ -748,7 +766,8 @@ func TestFleetsBearTheLoadAsPrinted(t *testing.T) {
 			t.Fatalf("%q, %v, in\n%s", printed, err, words)
 		}
 		if each*float64(n) < a.Rate*(1-1e-9) || each > 1.01*max(alone, a.Rate/float64(n)) {
-			t.Fatalf("%d replicas at %s/s each for %g/s, and %g/s alone", n, printed, a.Rate, alone)
+			t.Fatalf("%d replicas at %s/s each for %g/s, and %g/s alone", n, printed, a.Rate,
+				alone)
 		}
 		less := alone < a.Rate/float64(n)*(1-1e-9)
 		if marked != less || strings.Contains(words, "*: of a fleet") != less ||

@@ -50,6 +50,7 @@ func (f *Fleet) chanceOf(ctx context.Context, n int) (c answer.Chance, err error
 	} else {
 		err = f.chance(ctx, &c)
 	}
+	c.Simulated = c.Probability
 	for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
 		known, record := f.Option.Grade.Supported(*p, f.Trials.File.Plan.LimitsHigh())
 		*p = math.Floor(100*known+1e-9) / 100

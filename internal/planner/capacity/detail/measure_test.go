@@ -95,6 +95,30 @@ func TestMeasuringSavesWhatStepsAllow(t *testing.T) {
 	}
 }
 
+// A fleet of a server that was not measured is as sure as was asked where simulations say so: what
+// came true of such forecasts bounds the chances of all its fleets alike. So of fleets that are
+// cheaper than the answer, measuring saves what the ones that may still miss cost less.
+func TestSureFleetsAreKnownByTheirSimulations(t *testing.T) {
+	f, _, law := stubbed(t, steadyPlan)
+	o := f.Option
+	o.Prefill.Load = &asked.Load{Work: asked.Work{Requests: 2, Prompt: 600, Output: 80}}
+	o.Grade, o.Price, f.Rate, f.Replicas, f.Hourly = evidence.Distant, 2, 95, 16, 32
+	f.obey(law, byCapacity)
+	sure, err := f.chanceOf(t.Context(), 15)
+	testkit.OK(t, err)
+	most, _ := o.Grade.Supported(1, false)
+	if sure.Probability > most || sure.Simulated < 0.98 || !f.asSure(&sure) {
+		t.Errorf("%+v, and at most %g came true", sure, most)
+	}
+	if less, err := f.chanceOf(t.Context(), 9); err != nil || f.asSure(&less) {
+		t.Errorf("%+v, %v", less, err)
+	}
+	m, err := f.Measure(t.Context(), o, 15)
+	if err != nil || m != nil && m.Fleets[0].Replicas == 15 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // Two digits are kept of an amount.
 func TestTwoDigits(t *testing.T) {
 	for x, want := range map[float64]float64{0: 0, 12345: 12000, 12500: 13000, 99.6: 100, 7: 7,
