@@ -252,7 +252,7 @@ func (a *Answer) rateEach(s *Shape) string {
 		mark = "*"
 	}
 	unit := min(1, math.Pow10(int(math.Floor(math.Log10(rate)))-2)) // of the last digit printed
-	if math.Round(rate/unit)*unit < share*(1-rounding) {
+	if math.Floor(rate/unit)*unit < share*(1-rounding) {
 		rate = math.Ceil(rate/unit) * unit
 	}
 	return units.Figure(rate) + mark
