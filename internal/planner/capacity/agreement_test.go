@@ -169,7 +169,8 @@ func (c *closedForm) cheapestOf(s *search, rate float64) (best, replicas int) {
 			b := s.options[best]
 			if cmp.Or(cmp.Compare(o.Cost(n+s.Spare), b.Cost(replicas+s.Spare)),
 				cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(b.Grade)),
-				cmp.Compare((n+s.Spare)*o.GPUs, (replicas+s.Spare)*b.GPUs)) >= 0 {
+				cmp.Compare((n+s.Spare)*o.GPUs, (replicas+s.Spare)*b.GPUs),
+				s.comparePlain(o, b)) >= 0 {
 				continue
 			}
 		}
@@ -236,11 +237,12 @@ func TestTheCheapestIsKnownInClosedForm(t *testing.T) {
 
 // Of fleets of one price the surer is taken, though prices of replicas are rounded: with spares and
 // without, each server is given the price at which its fleet costs as much as all others. Of two
-// that are as sure, the one with fewer accelerators is taken.
+// with the same evidence, the one with the higher chance is taken, or with fewer accelerators. The
+// order of the menu's lists changes nothing.
 func TestOfEqualPricesTheSurerIsTaken(t *testing.T) {
 	testkit.Dear(t)
-	surer := 0
-	for seed := range uint64(40) {
+	surer, likelier := 0, 0
+	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 48))
 		load, spare := fmt.Sprintf("rate: %d/s", 5+rng.IntN(80)), rng.IntN(2)
 		text := func(prices map[string]string) string {
@@ -249,26 +251,43 @@ func TestOfEqualPricesTheSurerIsTaken(t *testing.T) {
 				hardware = append(hardware, fmt.Sprintf("{accelerator: %s, price: $%s/h}", name,
 					cmp.Or(prices[name], "1")))
 			}
-			rng.Shuffle(len(hardware), func(i, j int) {
-				hardware[i], hardware[j] = hardware[j], hardware[i]
-			})
+			tensor, batching := []string{"1", "2"}, []string{"{max-sequences: 64}",
+				"{token-budget: 2048}"}
+			for _, list := range [][]string{hardware, tensor, batching} {
+				rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			}
+			join := func(list []string) string { return strings.Join(list, ", ") }
 			return fmt.Sprintf("model: llama-3.1-8b\nworkload: {%s, prompt: 500, output: 60}\n"+
-				"menu: {hardware: [%s], tensor: [1]}\nfleet: {spare: %d}\n%s"+
-				"effort: {requests: 100, most-requests: 200}\n", load,
-				strings.Join(hardware, ", "), spare, steadySLO)
+				"menu: {hardware: [%s], tensor: [%s], batching: [%s]}\nfleet: {spare: %d}\n%s"+
+				"effort: {requests: 100, most-requests: 200}\n", load, join(hardware),
+				join(tensor), join(batching), spare, steadySLO)
 		}
 		s, c := agreed(t, seed, text(nil), untuned)
 		rate, prices := s.Rate, map[string]string{}
 		for _, o := range s.options {
-			if n := c.least(s, o, rate); n > 0 {
+			if n := c.least(s, o, rate); n > 0 && o.GPUs == 1 {
 				prices[o.Prefill.Offer.Accelerator] = fmt.Sprintf("%.17g", 7.3/float64(n+s.Spare))
 			}
 		}
 		s, c = agreed(t, seed, text(prices), untuned)
 		testkit.OK(t, (&cheapestGoal{fleetGoal{s}}).find(t.Context()))
+		shuffled, _ := agreed(t, seed, text(prices), untuned)
+		testkit.OK(t, (&cheapestGoal{fleetGoal{shuffled}}).find(t.Context()))
 		if s.best < 0 {
 			continue
 		}
+		if shuffled.best < 0 || bestOf(s, s.best) != bestOf(shuffled, shuffled.best) {
+			t.Errorf("seed %d: %s, and in another order %s", seed, bestOf(s, s.best),
+				bestOf(shuffled, shuffled.best))
+		}
+		chance := func(i, n int) float64 {
+			f := s.fleet()
+			f.Option, f.Replicas = s.options[i], n
+			c, err := f.Chance(t.Context())
+			testkit.OK(t, err)
+			return c.Simulated
+		}
+		own := chance(s.best, s.outcomes[s.best].replicas)
 		for i, o := range s.options {
 			n := c.least(s, o, rate)
 			if n == 0 || math.Abs(o.Cost(n+s.Spare)-s.cost()) > 1e-6 {
@@ -277,15 +296,24 @@ func TestOfEqualPricesTheSurerIsTaken(t *testing.T) {
 			if candidate.Rank(o.Grade) > candidate.Rank(s.chosen().Grade) {
 				surer++
 			}
+			kept, r := own, s.rows[o.Shape()]
+			if r.option == i { // the best of its shape
+				kept = chance(i, n)
+			}
+			if own > kept {
+				likelier++
+			}
 			if c := cmp.Or(cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
-				cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators())); c < 0 {
-				t.Errorf("seed %d: %s (%s), and %s (%s) costs as much", seed,
-					bestOf(s, s.best), s.chosen().Grade, answerOf(s, i, n), o.Grade)
+				cmp.Compare(own, kept), cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators())); c < 0 &&
+				(r.option == i || candidate.Rank(o.Grade) < candidate.Rank(s.chosen().Grade)) {
+				t.Errorf("seed %d: %s (%s, %g), and %s (%s, %g) costs as much", seed,
+					bestOf(s, s.best), s.chosen().Grade, own, answerOf(s, i, n), o.Grade, kept)
 			}
 		}
 	}
-	if surer == 0 {
-		t.Error("no fleet was less sure than an answer of its price")
+	if surer == 0 || likelier == 0 {
+		t.Errorf("%d fleets have worse evidence than an answer of their price, %d a lower chance",
+			surer, likelier)
 	}
 }
 
@@ -351,6 +379,8 @@ func shapeIsTrue(t *testing.T, s *search, c *closedForm, sh *answer.Shape, rate 
 func sensitivityIsTrue(t *testing.T, g *cheapestGoal, c *closedForm, rate float64) {
 	t.Helper()
 	s := g.search
+	s.prior = s.label(s.best)
+	defer func() { s.prior = "" }()
 	list, err := g.sensitivity(t.Context())
 	testkit.OK(t, err)
 	tried := 0

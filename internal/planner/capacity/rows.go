@@ -60,8 +60,55 @@ func (s *shapeRows) alone(ctx context.Context) error {
 		}
 		s.tell()
 	}
+	if err := s.takeSurest(ctx); err != nil {
+		return err
+	}
 	if s.tuned != nil && s.best >= 0 {
 		s.tuned.Settings = s.chosen().Settings()
+	}
+	return nil
+}
+
+// takeSurest makes the fleet the answer that most likely keeps the SLO, of the shapes whose fleets
+// cost what the answer does with the same evidence. Of equal ones it stays the answer, or is taken
+// by the rule of wins.
+func (s *shapeRows) takeSurest(ctx context.Context) error {
+	if s.best < 0 {
+		return nil
+	}
+	list := []int{s.best}
+	for _, r := range s.rows {
+		if r.option >= 0 && r.option != s.best && comparePrices(r.hourly, s.cost()) == 0 &&
+			s.options[r.option].Grade == s.chosen().Grade {
+			list = append(list, r.option)
+		}
+	}
+	if len(list) == 1 {
+		return nil
+	}
+	slices.SortFunc(list[1:], func(i, k int) int {
+		a, b := s.options[i], s.options[k]
+		return cmp.Or(cmp.Compare(s.outcomes[i].replicas*a.GPUs, s.outcomes[k].replicas*b.GPUs),
+			s.comparePlain(a, b))
+	})
+	best, surest := s.best, -1.0
+	for _, i := range list {
+		f := s.fleet()
+		f.Option, f.Replicas = s.options[i], s.outcomes[i].replicas
+		c, err := f.Chance(ctx)
+		if _, failed := judge.Failure(err); failed {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if c.Simulated > surest {
+			best, surest = i, c.Simulated
+		}
+	}
+	if best != s.best {
+		s.outcomes[s.best].words = "another costs as much and is surer"
+		s.makeBest(best)
 	}
 	return nil
 }

@@ -277,7 +277,11 @@ func (s *cheapestGoal) contenders() (list []int, more bool) {
 // perturbed returns a search with other inputs, among the contenders.
 func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input) (*search, error) {
 	list, _ := s.contenders()
-	return s.again(ctx, p, list)
+	other, err := s.again(ctx, p, list)
+	if err == nil {
+		other.prior = s.label(s.best) // so that no other is the answer that is only as good
+	}
+	return other, err
 }
 
 // again returns a search with other inputs, among some options. Where prices alone change, all else

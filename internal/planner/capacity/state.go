@@ -43,6 +43,8 @@ type standing struct {
 	sizes map[int]*judge.Numbers
 	// rows is what is known of the shapes for which the plan was answered alone.
 	rows map[string]row
+	// prior is the label of the option that is taken of equal ones; empty without one.
+	prior string
 }
 
 // outcome says what the search found out about an option.
@@ -136,15 +138,27 @@ func (s *standing) beats(o *candidate.Option, n int) bool {
 }
 
 // wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
-// than the best: cheaper, or as cheap with better evidence, with fewer accelerators, or earlier on
-// the menu.
+// than the best: cheaper, or as cheap with better evidence, with fewer accelerators, or plainer.
 func (s *standing) wins(o *candidate.Option, n int, hourly float64) bool {
 	if s.best < 0 {
 		return true
 	}
-	return cmp.Or(comparePrices(hourly, s.cost()),
+	c := cmp.Or(comparePrices(hourly, s.cost()),
 		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
-		cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
+		cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators()))
+	return c < 0 || c == 0 && s.comparePlain(o, s.chosen()) < 0
+}
+
+// comparePlain compares options whose fleets are equally good, by what does not depend on their
+// order on the menu: first is the one that a search before it took, with fewer settings beside the
+// menu's, with smaller replicas, or by name.
+func (s *standing) comparePlain(a, b *candidate.Option) int {
+	labelA, labelB := a.Label(&s.Trials.File.Plan.Menu), b.Label(&s.Trials.File.Plan.Menu)
+	if labelA != labelB && (labelA == s.prior || labelB == s.prior) {
+		return map[bool]int{true: -1, false: 1}[labelA == s.prior]
+	}
+	return cmp.Or(cmp.Compare(len(a.Settings()), len(b.Settings())), cmp.Compare(a.GPUs, b.GPUs),
+		cmp.Compare(labelA, labelB))
 }
 
 // samePrice is how far apart two prices are that differ by rounding alone, as a share: a third of a

@@ -37,6 +37,11 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 	return list, err
 }
 
+// Chance returns how likely the fleet keeps the SLO, as far as such forecasts came true.
+func (f *Fleet) Chance(ctx context.Context) (answer.Chance, error) {
+	return f.chanceOf(ctx, f.Replicas)
+}
+
 // chanceOf returns how likely a number of replicas keeps the SLO, as far as such forecasts came
 // true.
 func (f *Fleet) chanceOf(ctx context.Context, n int) (c answer.Chance, err error) {
