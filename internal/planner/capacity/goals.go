@@ -123,6 +123,12 @@ func (s *fleetGoal) details(ctx context.Context, a *answer.Answer,
 // others lets a group compute the alternatives to the cheapest fleet.
 func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *answer.Answer) {
 	group.Go(func() (err error) {
+		if s.tuned != nil {
+			s.tuned.PlainCache, err = s.plainCache(ctx)
+			if err != nil {
+				return err
+			}
+		}
 		if growth := s.Trials.File.Plan.Fleet.Growth; growth != 1 {
 			if a.Growth, err = s.growth(ctx, growth); err != nil {
 				return err

@@ -18,19 +18,38 @@ import (
 
 // growth answers the plan for factor times the load, as if that were the plan.
 func (s *cheapestGoal) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
-	later, err := s.again(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(factor) }},
-		judge.Indices(s.listed()))
+	later, err := s.another(ctx, func(p *asked.Plan) { p.ScaleRate(factor) })
 	if err != nil {
-		return nil, err
-	}
-	later.Trials.Rough, later.Seeds, later.replicaShare = false, judge.MostSeeds, 0
-	if err := later.cheapest(ctx); err != nil {
 		return nil, err
 	}
 	if later.best < 0 {
 		return &answer.Growth{Factor: factor}, nil
 	}
 	return later.confirmed(ctx, factor)
+}
+
+// another answers another plan than the one asked, with the same menu.
+func (s *cheapestGoal) another(ctx context.Context, change func(*asked.Plan)) (*search, error) {
+	other, err := s.again(ctx, detail.Input{Plan: change}, judge.Indices(s.listed()))
+	if err != nil {
+		return nil, err
+	}
+	other.Trials.Rough, other.Seeds, other.replicaShare = false, judge.MostSeeds, 0
+	return other, other.cheapest(ctx)
+}
+
+// plainCache answers the plan with the KV cache in the format that the menu or the engine gives it,
+// where the answer has another; nil where it has not.
+func (s *cheapestGoal) plainCache(ctx context.Context) (*answer.Priced, error) {
+	if !s.chosen().ChangesCache() {
+		return nil, nil
+	}
+	plain, err := s.another(ctx, func(p *asked.Plan) { p.Menu.PlainCache = true })
+	if err != nil || plain.best < 0 {
+		return &answer.Priced{}, err
+	}
+	return &answer.Priced{Label: plain.label(plain.best), Replicas: plain.size(),
+		Hourly: plain.cost()}, nil
 }
 
 // mostFurther is how many replicas more than a search has found are tried until fresh draws of the
@@ -48,8 +67,8 @@ func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth,
 			}
 			continue
 		}
-		g := &answer.Growth{Factor: factor, Label: s.label(s.best), Replicas: n,
-			Hourly: s.cost()}
+		g := &answer.Growth{Factor: factor, Priced: answer.Priced{Label: s.label(s.best),
+			Replicas: n, Hourly: s.cost()}}
 		if n > s.size() {
 			g.Hourly = o.Cost(n)
 		}

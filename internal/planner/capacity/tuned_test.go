@@ -71,6 +71,37 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	}
 }
 
+// Beside an answer whose KV cache has a format that the menu did not ask for stands the answer
+// without it: what the plan answers where the menu has the format of activations. It has no other
+// cache, costs no less, and where the answer has the menu's format, nothing stands beside it.
+func TestTheAnswerWithoutAnotherCacheStandsBeside(t *testing.T) {
+	const text = "model: llama-3.1-8b\nworkload: {rate: 30/s, prompt: 500, output: 200}\n" +
+		"slo: {ttft: 1s, tpot: 50ms}\nmenu: {hardware: [l40s], tensor: [1]}\n" +
+		"effort: {requests: 300, most-requests: 600}\n"
+	answered := func(overrides ...string) (*cheapestGoal, *answer.Priced) {
+		f, err := asked.Parse("cache.yaml", []byte(text), overrides...)
+		testkit.OK(t, err)
+		found, err := find(t.Context(), f, testQueue(t), Options{})
+		testkit.OK(t, err)
+		s := found.goal.(*cheapestGoal)
+		beside, err := s.plainCache(t.Context())
+		testkit.OK(t, err)
+		return s, beside
+	}
+	ours, beside := answered()
+	theirs, none := answered("menu.kv-cache=[bf16]")
+	if beside == nil || none != nil {
+		t.Fatalf("beside %s: %+v, and without another cache %+v", ours.label(ours.best), beside,
+			none)
+	}
+	if *beside != (answer.Priced{Label: theirs.label(theirs.best), Replicas: theirs.size(),
+		Hourly: theirs.cost()}) || beside.Hourly <= ours.cost() ||
+		strings.Contains(beside.Label, "fp8") {
+		t.Errorf("%+v beside $%g; and with the menu's cache %s, $%g", beside, ours.cost(),
+			bestOf(theirs.search, theirs.best), theirs.cost())
+	}
+}
+
 // A stock in which the answer just fits has the same answer, also where no fleet of it keeps the
 // SLO at the engine's defaults, beside others that do and without any.
 func TestSettingsAreTriedWhereNoFleetKeepsTheSLO(t *testing.T) {

@@ -310,6 +310,9 @@ type Tuned struct {
 	// WithoutScaled reports whether its replicas start and stop, so that Replicas is their largest
 	// number.
 	WithoutScaled bool `json:"without_scaled,omitempty"`
+	// PlainCache is the answer where the KV cache has the format of the menu, or the engine; nil
+	// where it has it in the answer too, or where that was not asked.
+	PlainCache *Priced `json:"without_fp8_cache,omitempty"`
 	// WithoutJob is the price of a job with it.
 	WithoutJob float64 `json:"without_dollars,omitempty"`
 	// WithoutLatency is its latency in milliseconds, of a front.

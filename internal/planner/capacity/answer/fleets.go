@@ -1,6 +1,9 @@
 package answer
 
 import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -132,10 +135,21 @@ type Nearest struct {
 
 // Growth is the cheapest fleet for a higher rate.
 type Growth struct {
-	Factor   float64 `json:"factor"`
+	Factor float64 `json:"factor"`
+	Priced
+}
+
+// Priced is a fleet, spares included, with its price; it has no replicas where no fleet suffices.
+type Priced struct {
 	Label    string  `json:"label,omitempty"`
 	Replicas int     `json:"replicas"`
 	Hourly   float64 `json:"dollars_per_hour"`
+}
+
+// words names the fleet and its price.
+func (p *Priced) words(c units.Currency) string {
+	return fmt.Sprintf("%s of %s, %s an hour", units.Plural(p.Replicas, "replica"), p.Label,
+		c.Cents(p.Hourly))
 }
 
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.

@@ -381,6 +381,22 @@ func (t *Tuned) words(a *Answer) []string {
 	return []string{"Settings: " + strings.Join(words, ", ") + ".", cache, without}
 }
 
+// plainCache says what the answer is without an FP8 cache that the menu does not ask for, and what
+// it costs alone: what that does to the texts is for the reader to judge. Both are empty where the
+// answer has none.
+func (t *Tuned) plainCache(c units.Currency) (words, short string) {
+	if t == nil || t.PlainCache == nil {
+		return "", ""
+	}
+	if t.PlainCache.Replicas == 0 {
+		words = "Without an FP8 cache, no fleet keeps the SLO."
+		return words, words
+	}
+	const without = "Without an FP8 cache: "
+	return without + t.PlainCache.words(c) + ".",
+		without + c.Cents(t.PlainCache.Hourly) + " an hour."
+}
+
 // tried says how many settings were tried.
 func (t *Tuned) tried(goal asked.Goal) string {
 	if t == nil || t.Tried == 0 {

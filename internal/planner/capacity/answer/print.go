@@ -11,7 +11,7 @@ import (
 )
 
 // Write prints the answers for people, in 80 columns: in brief, on a page of mostLines lines, or
-// whole. Of five models and more, a short page may take more lines.
+// whole. Of five models and more, or three with long answers, a short page may take more lines.
 func (a *Answers) Write(out io.Writer, level Level) error {
 	var p doc.Blocks
 	several, left := len(a.Models) > 1, mostLines-1

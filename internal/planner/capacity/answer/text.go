@@ -136,6 +136,9 @@ func (a *Answer) addFleet(g *page, whole bool) {
 	}
 	a.addOthersOff(g)
 	g.text(chosenSettings, a.Tuned.words(a)...)
+	if words, short := a.Tuned.plainCache(a.Currency); words != "" {
+		g.add(essential, texts(words), texts(short))
+	}
 	if d.Sold != nil {
 		g.text(reasons, "The tokens of an hour are worth "+diagnosis.DescribeRevenue(d.Sold, c)+".")
 	}
@@ -219,8 +222,8 @@ func (a *Answer) addOthers(g *page, whole bool) {
 	}
 	g.text(alternatives, a.alone())
 	if o := a.Growth; o != nil && o.Replicas > 0 {
-		g.text(alternatives, fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", o.Factor,
-			units.Plural(o.Replicas, "replica"), o.Label, a.Currency.Cents(o.Hourly)))
+		g.text(alternatives, fmt.Sprintf("For %g times the rate: %s.", o.Factor,
+			o.words(a.Currency)))
 	} else if o != nil {
 		g.text(alternatives, fmt.Sprintf("For %g times the rate no option of the menu suffices.",
 			o.Factor))

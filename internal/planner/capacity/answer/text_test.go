@@ -13,11 +13,13 @@ import (
 
 // A page of which every part is long, as those of spot fleets with a base are, and one of several
 // such models have 25 lines of 80 columns. The fleets, their prices, and whether predictions for
-// them are known to be off are on each, and in what way on pages with room for it.
+// them are known to be off are on each, and in what way on pages with room for it; and of one or
+// two models, what they cost without an FP8 cache.
 func TestLongPagesAreCut(t *testing.T) {
 	const label = "1 × h100-sxm spot in us-east at $1.5/h, 1 of them on-demand at $2.99/h"
 	long := Answer{Name: "long", Load: strings.Repeat("prompts and answers ", 20),
 		Joint: true, SentOn: strings.Repeat("sent on ", 20),
+		Tuned:    &Tuned{PlainCache: &Priced{label, 7, 12.5}},
 		KnownOff: []string{strings.Repeat("slower than predicted ", 20)},
 		Chosen: &Deployment{Label: label, Replicas: 6, Accelerators: 6, Hourly: 10.49,
 			Chances: []Chance{{Replicas: 5, Probability: 0.5}, {Replicas: 6, Probability: 0.9}},
@@ -30,20 +32,25 @@ func TestLongPagesAreCut(t *testing.T) {
 			Answer: label})
 		long.ClassSLOs = append(long.ClassSLOs, ClassSLO{Class: strings.Repeat("name ", 9)})
 	}
+	plain := long // with the cache of its menu
+	plain.Tuned = nil
 	off := Answer{Chosen: long.Chosen, KnownOff: []string{"slower than predicted"}}
 	var short strings.Builder
 	testkit.OK(t, (&Answers{Models: []*Answer{&off}}).Write(&short, Brief))
 	if !strings.Contains(short.String(), "Known to be off: slower than predicted.") {
 		t.Errorf("a short page does not say what is off:\n%s", short.String())
 	}
-	for _, models := range [][]*Answer{{&long}, {&long, &long}, {&long, &long, &long}} {
+	for _, models := range [][]*Answer{{&long}, {&long, &long}, {&plain, &plain, &plain}} {
 		var out strings.Builder
 		testkit.OK(t, (&Answers{Models: models}).Write(&out, Short))
 		page := out.String()
 		if strings.Count(page, "\n") > 25 ||
 			strings.Count(page, "Answer: 6 replicas of "+label[:20]) != len(models) ||
 			strings.Count(page, "$10.49 an hour for 6 accelerators") != len(models) ||
-			strings.Count(strings.ToLower(page), "known to be off") != len(models) {
+			strings.Count(strings.ToLower(page), "known to be off") != len(models) ||
+			strings.Count(page, "Without an FP8 cache: ") != len(models)%3 ||
+			strings.Count(strings.ReplaceAll(page, "\n", " "), "$12.50 an hour.") !=
+				len(models)%3 {
 			t.Errorf("%d models:\n%s", len(models), page)
 		}
 		for line := range strings.Lines(page) {

@@ -337,6 +337,16 @@ func TestWordsOfSettings(t *testing.T) {
 	says(t, strings.Join(tuned.words(a), " "), "p99_ttft_ms 50 ms in place of 30")
 	a.Points, a.Jobs, tuned.WithoutJob = nil, []JobDone{{Dollars: 8}}, 9
 	says(t, strings.Join(tuned.words(a), " "), "$9.00 in place of $8.00 for the job")
+	for words, cache := range map[string]*Priced{"|": nil,
+		"Without an FP8 cache: 1 replica of z, €5.00 an hour.|Without an FP8 cache: €5.00 an " +
+			"hour.": {"z", 1, 5},
+		"Without an FP8 cache, no fleet keeps the SLO.|Without an FP8 cache, no fleet keeps the " +
+			"SLO.": {}} {
+		tuned.PlainCache = cache
+		if long, short := tuned.plainCache("EUR"); long+"|"+short != words {
+			t.Errorf("%q and %q, want %q", long, short, words)
+		}
+	}
 	tuned.WithoutRate = 6
 	says(t, strings.Join(tuned.words(a), " "), "serve 6/s in place of 7/s")
 	tuned.Tried, tuned.Simulations = 2, 8
@@ -479,7 +489,7 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	if a.Joint = false; a.alone() != "" {
 		t.Errorf("one model: %q", a.alone())
 	}
-	a.Growth = &Growth{Factor: 2, Label: "w", Replicas: 4, Hourly: 20}
+	a.Growth = &Growth{2, Priced{"w", 4, 20}}
 	var g page
 	a.addOthers(&g, false)
 	says(t, g.all(), "Next: 2 replicas of y", "For 2 times the rate: 4 replicas of w, $20.00")

@@ -26,6 +26,8 @@ type Menu struct {
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
 	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
 	Tune     string               `json:"tune,omitempty" enum:"leaders,none" jsonschema:"Whether settings that the menu leaves to the engine, of batching and of the KV cache's format, are tried beside its defaults for the options nearest to the answer. Default: leaders."`
+	// PlainCache leaves the format of the KV cache out of the settings that are tried.
+	PlainCache bool `json:"-"`
 	// Speculation, Disaggregated and Scaling add options; those without are there always.
 	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding. Options without it are tried too."`
 	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas. Replicas that do both are tried too."`

@@ -77,7 +77,7 @@ func (o *Option) Tunable(plan *asked.Plan) *Option {
 		if given.Batching.Policy == "" && given.Batching.Params == nil {
 			loose.Pace.Batch = math.Inf(1)
 		}
-		if given.Engine.KVCache == "" {
+		if given.Engine.KVCache == "" && !plan.Menu.PlainCache {
 			loose.Pace.room, loose.Pace.context = 2*loose.Pace.room, loose.Pace.context/2
 		}
 		*s = &loose

@@ -277,6 +277,13 @@ func (o *Option) LastChanged() (key string) {
 	return key
 }
 
+// ChangesCache reports whether a setting beside the menu's is the format of the KV cache.
+func (o *Option) ChangesCache() bool {
+	return slices.ContainsFunc(o.Servers(), func(s *Server) bool {
+		return slices.ContainsFunc(s.Changes, func(c Change) bool { return c.Key == KVCache })
+	})
+}
+
 // Settings lists the changes of an option's servers.
 func (o *Option) Settings() []answer.Setting {
 	var list []answer.Setting

@@ -222,7 +222,8 @@ func changesOf(j *judge.Judge, server *candidate.Server,
 			}
 		}
 	}
-	if (given.Engine.KVCache == "" || ours(candidate.KVCache)) &&
+	if !j.Trials.File.Plan.Menu.PlainCache &&
+		(given.Engine.KVCache == "" || ours(candidate.KVCache)) &&
 		len(now.Engine.KVCache) == len("bf16") {
 		name := candidate.KVCache
 		if engine := engines.Of(now.Engine.Preset); engine != nil {
