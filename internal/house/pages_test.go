@@ -117,6 +117,23 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	}))
 }
 
+// What is still to be filled in is on no page.
+func TestPagesHaveNoPlaceholders(t *testing.T) {
+	placeholder := regexp.MustCompile(`\b(XX+|YY+|TODO|TBD|FIXME)\b`)
+	testkit.OK(t, fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "node_modules" {
+			return fs.SkipDir
+		}
+		if err != nil || filepath.Ext(name) != ".md" || strings.Contains(name, "testdata") {
+			return err
+		}
+		if found := placeholder.FindString(string(testkit.Read(t, name))); found != "" {
+			t.Errorf("%s has %q, which is to be filled in", name, found)
+		}
+		return nil
+	}))
+}
+
 // anchors lists the headings of a page, and the marks between, as links name them.
 func anchors(page string) (list []string) {
 	odd := regexp.MustCompile(`[^a-z0-9 _-]`)

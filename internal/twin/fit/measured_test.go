@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -252,5 +253,42 @@ func lowLoads(saturated bool) func(t *testing.T) []fit.Error {
 		rest := read(t, table+"w5_sweep__agg18.csv").Runs
 		rest[0].Load.Concurrency = 256
 		return predict(t, s, rest, r)
+	}
+}
+
+// A server is no twin of another accelerator or model that is near: the errors of what was held
+// out, or a factor at its bound, refuse it, as docs/twin.md says.
+func TestOtherServersAreRefused(t *testing.T) {
+	testkit.Dear(t)
+	var runs []observed.Run
+	for _, rate := range []string{"2", "8"} {
+		runs = append(runs, read(t, "requests_vllm_0.23__h100__qwen3-14b__sweep_rate__agg_"+rate+
+			"rps.csv").Runs...)
+	}
+	page := strings.Join(strings.Fields(string(testkit.Read(t, "../../../docs/twin.md"))), " ")
+	const others = "as an H200 and as Qwen3-8B (`memory` at its bound)"
+	for _, c := range []struct{ was, is, said string }{
+		{"h100-sxm", "a100-80gb-sxm", "as an A100 (errors of %.0f to %.0f %%, `prompts` and " +
+			"`memory` at their bounds)"},
+		{"h100-sxm", "h200-sxm", others}, {"qwen3-14b", "qwen3-8b", others},
+	} {
+		r := adapt(t, server(strings.Replace(qwen14, c.was, c.is, 1)), runs, 0.3)
+		refused, said := strings.Join(r.Refusals(), "\n"), c.said
+		if said != others {
+			least, most := math.Inf(1), 0.0
+			for _, e := range heldOut(r) {
+				least, most = min(least, math.Abs(e.After)), max(most, math.Abs(e.After))
+			}
+			said = fmt.Sprintf(said, 100*least, 100*most)
+		}
+		if !strings.Contains(page, said) {
+			t.Errorf("docs/twin.md does not say: %s", said)
+		}
+		for _, factor := range []string{"prompts", "memory"} {
+			atBound := strings.Contains(refused, "("+factor+"), which is at its bound")
+			if strings.Contains(said, "`"+factor+"`") != atBound {
+				t.Errorf("%s as %s: %s", c.was, c.is, refused)
+			}
+		}
 	}
 }
