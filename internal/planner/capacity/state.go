@@ -3,6 +3,8 @@ package capacity
 import (
 	"cmp"
 	"math"
+	"regexp"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -158,7 +160,14 @@ func (s *standing) comparePlain(a, b *candidate.Option) int {
 		return map[bool]int{true: -1, false: 1}[labelA == s.prior]
 	}
 	return cmp.Or(cmp.Compare(len(a.Settings()), len(b.Settings())), cmp.Compare(a.GPUs, b.GPUs),
-		cmp.Compare(labelA, labelB))
+		strings.Compare(sortable(labelA), sortable(labelB)))
+}
+
+// sortable returns a name whose numbers have as many digits each, so that 512 comes before 2048.
+func sortable(name string) string {
+	return regexp.MustCompile(`\d+`).ReplaceAllStringFunc(name, func(digits string) string {
+		return strings.Repeat("0", max(0, 12-len(digits))) + digits
+	})
 }
 
 // samePrice is how far apart two prices are that differ by rounding alone, as a share: a third of a

@@ -378,7 +378,16 @@ func (t *Tuned) words(a *Answer) []string {
 		without = fmt.Sprintf("With the engine's defaults: %s%s of %s, %s.", upTo,
 			units.Plural(t.WithoutReplicas, "replica"), t.Without, saved)
 	}
+	if t.asPlain() {
+		without = "" // which the line without an FP8 cache says
+	}
 	return []string{"Settings: " + strings.Join(words, ", ") + ".", cache, without}
+}
+
+// asPlain reports whether the fleet without an FP8 cache is the one with the engine's defaults.
+func (t *Tuned) asPlain() bool {
+	p := t.PlainCache
+	return p != nil && p.Replicas > 0 && p.Replicas == t.WithoutReplicas && p.Label == t.Without
 }
 
 // plainCache says what the answer is without an FP8 cache that the menu does not ask for, and what
@@ -392,9 +401,12 @@ func (t *Tuned) plainCache(c units.Currency) (words, short string) {
 		words = "Without an FP8 cache, no fleet keeps the SLO."
 		return words, words
 	}
-	const without = "Without an FP8 cache: "
-	return without + t.PlainCache.words(c) + ".",
-		without + c.Cents(t.PlainCache.Hourly) + " an hour."
+	const without = "Without an FP8 cache"
+	words = without + ": " + t.PlainCache.words(c) + "."
+	if t.asPlain() {
+		words = without + ", as with the engine's defaults: " + t.PlainCache.words(c) + "."
+	}
+	return words, without + ": " + c.Cents(t.PlainCache.Hourly) + " an hour."
 }
 
 // tried says how many settings were tried.

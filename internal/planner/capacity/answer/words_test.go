@@ -347,7 +347,11 @@ func TestWordsOfSettings(t *testing.T) {
 			t.Errorf("%q and %q, want %q", long, short, words)
 		}
 	}
-	tuned.WithoutRate = 6
+	tuned.PlainCache = &Priced{tuned.Without, tuned.WithoutReplicas, tuned.WithoutHourly}
+	long, _ := tuned.plainCache("EUR")
+	says(t, long, "Without an FP8 cache, as with the engine's defaults: 3 replicas of y, €6.50")
+	says(t, strings.Join(tuned.words(a), " "), "no: With the engine's defaults")
+	tuned.PlainCache, tuned.WithoutRate = nil, 6
 	says(t, strings.Join(tuned.words(a), " "), "serve 6/s in place of 7/s")
 	tuned.Tried, tuned.Simulations = 2, 8
 	says(t, tuned.tried(a.Goal), "8 were of 2 settings", "no: none makes")
