@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -268,25 +267,19 @@ func TestOtherServersAreRefused(t *testing.T) {
 	page := strings.Join(strings.Fields(string(testkit.Read(t, "../../../docs/twin.md"))), " ")
 	const others = "as an H200 and as Qwen3-8B (`memory` at its bound)"
 	for _, c := range []struct{ was, is, said string }{
-		{"h100-sxm", "a100-80gb-sxm", "as an A100 (errors of %.0f to %.0f %%, `prompts` and " +
+		{"h100-sxm", "a100-80gb-sxm", "as an A100 (TPOT off by a quarter, `prompts` and " +
 			"`memory` at their bounds)"},
 		{"h100-sxm", "h200-sxm", others}, {"qwen3-14b", "qwen3-8b", others},
 	} {
 		r := adapt(t, server(strings.Replace(qwen14, c.was, c.is, 1)), runs, 0.3)
-		refused, said := strings.Join(r.Refusals(), "\n"), c.said
-		if said != others {
-			least, most := math.Inf(1), 0.0
-			for _, e := range heldOut(r) {
-				least, most = min(least, math.Abs(e.After)), max(most, math.Abs(e.After))
-			}
-			said = fmt.Sprintf(said, 100*least, 100*most)
-		}
-		if !strings.Contains(page, said) {
-			t.Errorf("docs/twin.md does not say: %s", said)
+		refused, off := strings.Join(r.Refusals(), "\n"), r.HeldOut().TPOT
+		if !strings.Contains(page, c.said) ||
+			strings.Contains(c.said, "a quarter") != (0.2 < off && off < 0.3) {
+			t.Errorf("docs/twin.md does not say %q, or TPOT is not so: %.3f", c.said, off)
 		}
 		for _, factor := range []string{"prompts", "memory"} {
 			atBound := strings.Contains(refused, "("+factor+"), which is at its bound")
-			if strings.Contains(said, "`"+factor+"`") != atBound {
+			if strings.Contains(c.said, "`"+factor+"`") != atBound {
 				t.Errorf("%s as %s: %s", c.was, c.is, refused)
 			}
 		}
