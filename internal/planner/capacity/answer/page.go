@@ -187,8 +187,8 @@ func verified(record evidence.ForecastOf) string {
 
 // likely names the cheapest fleet that keeps the SLO in at least half of the cases, and says what
 // the answer costs more, or that such chances came true as often for the cheaper fleet. It looks at
-// fewer replicas of the answer's kind and at the fleets of Measurements, and returns "" where none
-// is cheaper.
+// fewer replicas of the answer's kind and at the fleets of Measurements, and returns "" where no
+// fleet is cheaper.
 func (a *Answer) likely() string {
 	best, label := a.Chosen.Likely, "of them"
 	for i := range a.Measurements {
@@ -391,8 +391,8 @@ func (t *Tuned) asPlain() bool {
 }
 
 // plainCache says what the answer is without an FP8 cache that the menu does not ask for, and what
-// it costs alone: what that does to the texts is for the reader to judge. Both are empty where the
-// answer has none.
+// it costs alone: what that does to the texts is for the reader to judge. Both are empty where its
+// cache has the format of the menu.
 func (t *Tuned) plainCache(c units.Currency) (words, short string) {
 	if t == nil || t.PlainCache == nil {
 		return "", ""
