@@ -39,7 +39,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1], " +
 			"tune: none}" + effort,
 			"its accelerators serve another model"},
-		"scaled": {"model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: 8/s, " +
+		"scaled": {"model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: 12/s, " +
 			"swing: 0.9, period: 4m, peak: 2m}, prompt: 900, output: 60}\n" +
 			"slo: {ttft: 1s, tpot: 60ms, percentile: 95}\nmenu: {hardware: [l40s], " +
 			"tensor: [1], scaling: [{policy: outstanding, target: 6, keep: 30s}]}" + effort,

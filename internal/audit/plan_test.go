@@ -60,7 +60,7 @@ func TestPlansAreOfScenarios(t *testing.T) {
 // rarePlans are plans whose answers are fleets of kinds that are seldom chosen.
 func rarePlans() map[string]string {
 	return map[string]string{
-		"base": `{"model": "llama-3.1-8b", "workload": {"rate": "100/s", "prompt": 300,
+		"base": `{"model": "llama-3.1-8b", "workload": {"rate": "240/s", "prompt": 300,
 			"output": 40}, "slo": {"ttft": "1s", "tpot": "80ms", "percentile": 99},
 			"menu": {"hardware": [{"accelerator": "l40s", "term": "on-demand", "price": "$1.5/h"},
 				{"accelerator": "l40s", "term": "spot", "price": "$1/h", "interruptions": "0.1/h",

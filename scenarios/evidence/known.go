@@ -16,8 +16,8 @@ import (
 // value holds for all servers.
 type Known struct {
 	Name string `yaml:"name"`
-	// Engine has presets; Versions are its releases, and a server of no known release has none of
-	// them.
+	// Engine has presets; Versions are its releases, to which a server of no known release does not
+	// belong.
 	Engine   string        `yaml:"engine"`
 	Versions engines.Range `yaml:"versions"`
 	// Accelerators are names of the catalogue, and Models what names of models begin with.
@@ -73,7 +73,7 @@ func (k *Known) has(e *Evidence) bool {
 }
 
 // known returns the kinds of servers known to be off that hold for the evidence, and the factor on
-// TPOT of all of them together; 0 where none has one.
+// TPOT of all of them together; 0 without a factor.
 func (e *Evidence) known() (list []Known, factor float64) {
 	for _, k := range AllKnown() {
 		if !k.has(e) {

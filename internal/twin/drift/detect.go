@@ -49,9 +49,9 @@ func (d *detector) evidence(x float64) float64 {
 // Finding is what a figure says.
 type Finding struct {
 	Figure string `json:"figure"`
-	// Changed says that the figure left its tolerance for good, and Passed that it came back: from
-	// the block with which that probably began, Since, to the last one, its mean is within. After is
-	// the block with which it was certain that the figure had left its tolerance.
+	// Changed says that the figure left its tolerance for good, and Passed that it came back: its
+	// mean from block Since on, with which that probably began, is within. After is the block with
+	// which it was certain that the figure had left its tolerance.
 	Changed bool `json:"changed"`
 	Passed  bool `json:"passed,omitempty"`
 	After   int  `json:"after_block,omitempty"`

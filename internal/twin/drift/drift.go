@@ -217,8 +217,8 @@ func (r *Result) WriteText(to io.Writer) error {
 			fmt.Fprintf(&b, "  changed: certain after %d requests, probably since number %d",
 				f.After*block, (f.Since-1)*block+1)
 		case f.Passed:
-			fmt.Fprintf(&b, "  off for a while: from about request %d on, by the mean of all since "+
-				"then within its tolerance", (f.Since-1)*block+1)
+			fmt.Fprintf(&b, "  off for a while from about request %d on: the mean since then is "+
+				"within its tolerance", (f.Since-1)*block+1)
 		}
 		b.WriteString("\n")
 	}

@@ -119,7 +119,7 @@ func byFormat(rows [][]row) map[format][][]row {
 	return groups
 }
 
-// formatOf returns the format that a table names; false where the clock has none such.
+// formatOf returns the format that a table names; false where the clock does not know it.
 func formatOf(name string) (format, bool) {
 	weights, operand, known := steptime.TableFormat(name)
 	f := format{weights, operand, map[hardware.DType]float64{

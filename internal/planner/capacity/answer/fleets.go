@@ -187,7 +187,7 @@ type Measurement struct {
 	Saving float64        `json:"expected_saving_dollars_per_year"`
 	Fleets []CheaperFleet `json:"fleets"`
 	// Commands start a replica, load it and settle the plan. Scenario is the replica as a scenario
-	// file, which --out writes as MeasureFile. There are none where no known engine runs on it.
+	// file, which --out writes as MeasureFile. Both are empty where no known engine runs on it.
 	Commands []string `json:"commands,omitempty"`
 	Scenario string   `json:"scenario"`
 }

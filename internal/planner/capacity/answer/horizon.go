@@ -17,7 +17,7 @@ type Horizon struct {
 	Growth float64 `json:"growth_per_month"`
 	// Kinds are the servers that the schedule was chosen from, the answer's first.
 	Kinds []HorizonKind `json:"kinds"`
-	// TooFew names servers of which no number that exists keeps the SLO in every month.
+	// TooFew names servers that are too few to keep the SLO in every month.
 	TooFew []string `json:"too_few,omitempty"`
 	// Rentals are what to rent, by their first month; empty where all servers are too few.
 	Rentals []Rental `json:"rentals,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// mostDivided bounds the classes of which each set is a question of its own.
+// mostDivided bounds the classes whose sets are each a question of their own.
 const mostDivided = 4
 
 // Divides reports whether classes may have servers of their own.

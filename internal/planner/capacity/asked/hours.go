@@ -11,7 +11,7 @@ import (
 // Day is the period of a wave that names no period.
 const Day = scenarios.Span(24 * 3600 * sim.Second)
 
-// hour is the least period of phases of which the highest counts, as that of a wave does: fleets
+// hour is the least period of phases whose highest rate counts, as that of a wave does: fleets
 // are judged by whole periods of shorter ones. It is also the time for which a replica is paid at
 // least.
 const hour = Day / 24
