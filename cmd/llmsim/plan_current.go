@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmsim/llmsim/internal/ask"
+	"github.com/llmsim/llmsim/internal/ask/deployment"
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
@@ -18,7 +20,7 @@ import (
 
 // currentFlags name the deployment that a plan's answer is put beside.
 type currentFlags struct {
-	file string   `flag:"current" usage:"today's deployment, put beside the answer: a scenario file, or what scenario --from reads"`
+	file string   `flag:"current" usage:"today's deployment, put beside the answer: a scenario file, or what scenario --from or ask reads"`
 	set  []string `flag:"current-set" usage:"override a field of today's deployment: key.path=value (repeatable)"`
 }
 
@@ -43,21 +45,52 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 	return nil
 }
 
-// load reads a command or manifests, else a scenario.
+// load reads a command or manifests that say their hardware, else a scenario, else a thread as the
+// ask command reads it.
 func (c *currentFlags) load(cmd *cobra.Command, refusing strictFlag) (*scenarios.File, error) {
 	reading, noCommand := launch.ReadFileOrText(c.file, nil, c.set...)
-	if noCommand == nil {
-		printNotes(cmd, reading.Notes)
-		if err := refusing.refuse("it leaves out", reading.Ignored); err != nil {
-			return nil, err
+	if noCommand != nil {
+		now, err := scenarios.Load(c.file, c.set...)
+		if err == nil || looksLikeScenario(c.file) {
+			return now, err
 		}
-		return scenarios.Parse("--current", []byte("{}"), append(reading.Settings, c.set...)...)
 	}
-	now, err := scenarios.Load(c.file, c.set...)
-	if err != nil && !looksLikeScenario(c.file) {
-		return nil, noCommand
+	d := &deployment.Deployment{}
+	if noCommand == nil {
+		d.Settings = append(reading.Settings, c.set...)
+		d.Notes, d.Ignored = reading.Notes, reading.Ignored
 	}
-	return now, err
+	if !slices.ContainsFunc(d.Settings, func(set string) bool {
+		return strings.HasPrefix(set, "hardware")
+	}) {
+		thread, err := c.thread()
+		switch {
+		case err != nil:
+			return nil, err
+		case thread != nil:
+			d = thread
+		case noCommand != nil:
+			return nil, noCommand
+		}
+	}
+	printNotes(cmd, d.Notes)
+	if err := refusing.refuse("it leaves out", d.Ignored); err != nil {
+		return nil, err
+	}
+	return scenarios.Parse("--current", []byte("{}"), d.Settings...)
+}
+
+// thread reads the file as a thread; nil where it is no file or does not say all that it takes.
+func (c *currentFlags) thread() (*deployment.Deployment, error) {
+	text, err := read(nil, []string{c.file})
+	if err != nil {
+		return nil, nil // it is a command itself
+	}
+	p, err := ask.Read(text, ask.Options{Set: c.set})
+	if err != nil {
+		return nil, nil // the command's own error says what is missing and how to give it
+	}
+	return deployment.Of(text, p, c.set)
 }
 
 // looksLikeScenario reports whether a file has the key without which there is no scenario.

@@ -350,8 +350,11 @@ type Today struct {
 	Met        bool     `json:"slo_met"`
 	AnswerKept *float64 `json:"answer_slo_attainment,omitempty"`
 	AnswerMet  *bool    `json:"answer_slo_met,omitempty"`
-	// Saved is what the answer costs less an hour; nil where a price is missing.
-	Saved *float64 `json:"saved_dollars_per_hour,omitempty"`
+	// Saved is what the answer costs less an hour, where replicas that stay cost what they cost
+	// today; nil where a price is missing. SavedAsPlanned is what it costs less where they have the
+	// plan's price; nil where that is the same.
+	Saved          *float64 `json:"saved_dollars_per_hour,omitempty"`
+	SavedAsPlanned *float64 `json:"saved_at_plan_prices,omitempty"`
 	// Changes are the settings that the answer has differently, and Steps what leads from one
 	// fleet to the other, in order.
 	Changes []string `json:"changes,omitempty"`

@@ -447,15 +447,26 @@ func (t *Today) beside(c units.Currency) string {
 	}
 	words := fmt.Sprintf("; the answer %s it (%s)", keepsOrMisses(*t.AnswerMet),
 		units.Percent(*t.AnswerKept))
-	switch {
-	case t.Saved == nil:
+	if t.Saved == nil {
 		return words
-	case *t.Saved == 0:
-		return words + " and costs the same"
-	case *t.Saved < 0:
-		return words + " and costs " + c.Cents(-*t.Saved) + " an hour more"
 	}
-	return words + " and costs " + c.Cents(*t.Saved) + " an hour less"
+	words += " and costs " + less(c, *t.Saved)
+	if t.SavedAsPlanned != nil {
+		words += " if the replicas that stay cost what they cost today, and " +
+			less(c, *t.SavedAsPlanned) + " at the plan's price"
+	}
+	return words
+}
+
+// less says how much less something costs.
+func less(c units.Currency, saved float64) string {
+	switch {
+	case saved == 0:
+		return "the same"
+	case saved < 0:
+		return c.Cents(-saved) + " an hour more"
+	}
+	return c.Cents(saved) + " an hour less"
 }
 
 func keepsOrMisses(met bool) string {

@@ -374,8 +374,12 @@ func TestWordsOfToday(t *testing.T) {
 	for saved, want := range map[float64]string{0: "and costs the same", -2: "$2.00 an hour more",
 		2: "$2.00 an hour less"} {
 		now.Saved = &saved
-		says(t, now.beside(""), want, "no: -")
+		says(t, now.beside(""), want, "no: -", "no: plan")
 	}
+	paid, planned := 10.0, 6.08
+	now.Saved, now.SavedAsPlanned = &paid, &planned
+	says(t, now.beside(""), "costs $10.00 an hour less if the replicas that stay cost what they "+
+		"cost today, and $6.08 an hour less at the plan's price")
 }
 
 // A price has its terms, place and currency, and its source and date once.

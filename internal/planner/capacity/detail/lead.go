@@ -5,6 +5,7 @@ package detail
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,10 +26,6 @@ func lead(ctx context.Context, f *Fleet, t *answer.Today, now *scenarios.Simulat
 	}
 	kept := judge.SharePooled(runs).Mean
 	t.AnswerKept, t.AnswerMet = &kept, &met
-	if t.Hourly != nil {
-		saved := *t.Hourly - f.Hourly
-		t.Saved = &saved
-	}
 	then, err := f.Built(o.Scenario(&f.Trials.File.Plan.Menu, f.Size(), 1))
 	if err != nil {
 		return err
@@ -55,10 +52,44 @@ func lead(ctx context.Context, f *Fleet, t *answer.Today, now *scenarios.Simulat
 		now.Scenario.Parallelism.Accelerators() == then.Scenario.Parallelism.Accelerators()
 	t.Steps = stepsTo(move{from: t.Replicas, to: f.Size(), same: same, changes: restarts,
 		routing: routing, today: t.Label, answer: f.Label(), beside: f.Accelerators()})
-	if base := f.Base(); base != nil {
+	if err := saved(f, o, t, now, same); err != nil {
+		return err
+	}
+	base := f.Base()
+	if base == nil && same && !o.OnDemand() {
+		t.Steps = append(t.Steps, fmt.Sprintf("Rent %s on its terms: start each on them before "+
+			"one of today's stops.", f.Label()))
+	}
+	if base != nil {
 		t.Steps = append(t.Steps, fmt.Sprintf("Rent %s on spot terms, and %d %s: start each "+
 			"on its terms before one of today's stops.",
 			units.Plural(f.Size()-base.Replicas, "replica"), base.Replicas, base.Terms))
+	}
+	return nil
+}
+
+// saved sets what the answer costs less. Replicas that stay where they are cost what they cost
+// today; those of other accelerators and terms, and further ones, cost the plan's prices.
+func saved(f *Fleet, o *candidate.Option, t *answer.Today, now *scenarios.Simulation,
+	same bool) error {
+	if t.Hourly == nil {
+		return nil
+	}
+	less := *t.Hourly - f.Hourly
+	t.Saved = &less
+	if !same || !o.OnDemand() {
+		return nil
+	}
+	price, err := f.Trials.File.Plan.InCurrency(scenarios.Money(now.Scenario.Hardware.Price))
+	if err != nil {
+		return err
+	}
+	stay := float64(min(t.Replicas, f.Size()))
+	// Of a replica, the accelerators have two prices; host memory has the answer's.
+	above := o.Prefill.Price - o.Prefill.Host - float64(price*float64(o.Prefill.GPUs))
+	if math.Abs(above) > 1e-9*o.Prefill.Price {
+		staying := less + float64(stay*above)
+		t.Saved, t.SavedAsPlanned = &staying, &less
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package detail
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -114,6 +115,24 @@ func TestTodayIsComparedWithTheAnswer(t *testing.T) {
 		"At the router, set routing") || strings.Contains(got.Steps[0], "routing") {
 		t.Errorf("%q, %q", got.Changes, got.Steps)
 	}
+	// One replica of today's stops, at today's price; at the plan's, the rest costs something else.
+	testkit.OK(t, beside(f.Trials.File, "parallelism.tensor=1"))
+	hourly := f.Hourly
+	f.Hourly = f.Option.Cost(f.Size())
+	got, err = Compare(t.Context(), j, options, f)
+	testkit.OK(t, err)
+	if !near(*got.Saved, 3) || !near(*got.SavedAsPlanned, 12*3-f.Hourly) {
+		t.Errorf("saves %v, %v at the plan's prices", *got.Saved, *got.SavedAsPlanned)
+	}
+	price := f.Option.Prefill.Price
+	testkit.OK(t, beside(f.Trials.File, "parallelism.tensor=1",
+		fmt.Sprintf("hardware.price=$%v/h", price)))
+	got, err = Compare(t.Context(), j, options, f)
+	testkit.OK(t, err)
+	if !near(*got.Saved, price) || got.SavedAsPlanned != nil {
+		t.Errorf("saves %v of %v at one price, %v", *got.Saved, price, got.SavedAsPlanned)
+	}
+	f.Hourly = hourly
 	f.Option = options[slices.IndexFunc(options, func(o *candidate.Option) bool {
 		return o.Based() == 3
 	})]
