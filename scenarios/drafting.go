@@ -3,6 +3,7 @@ package scenarios
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -74,6 +75,7 @@ func (f *server) findDrafting() drafting {
 		return d
 	}
 	sp.Tokens = cmp.Or(sp.Tokens, 4)
+	f.published(sp)
 	sp.Acceptance.Law = cmp.Or(sp.Acceptance.Law, "constant")
 	sp.Baseline = cmp.Or(sp.Baseline, "run")
 	if sp.Tree != nil {
@@ -93,6 +95,51 @@ func (f *server) findDrafting() drafting {
 				"parallelism.tensor instead", p)
 	}
 	return d
+}
+
+// published takes the acceptance and the vocabulary of a published head where they are not given.
+func (f *server) published(sp *Speculation) {
+	model := f.Config.Model.Name
+	none := reflect.DeepEqual(sp.Acceptance, Acceptance{})
+	if sp.Head == "" {
+		if names := models.HeadsOf(model, sp.Method); none && len(names) > 0 {
+			f.problem("speculation.acceptance", "must be given, such as 0.7, or "+
+				"speculation.head: measured for %s are %s", model, strings.Join(names, ", "))
+		} else if none {
+			f.problem("speculation.acceptance", "must be given, such as 0.7: no measured "+
+				"acceptance of %s is known for %s", sp.Method, model)
+		}
+		return
+	}
+	h, err := models.FindHead(sp.Head)
+	switch {
+	case err != nil:
+		f.problem("speculation.head", "%v", err)
+		return
+	case h.Model != model || h.Method != sp.Method:
+		f.problem("speculation.head", "found %s, which is for %s and method %s; here the model "+
+			"is %s and the method %s", h.Name, h.Model, h.Method, model, sp.Method)
+		return
+	}
+	sp.Vocabulary = cmp.Or(sp.Vocabulary, h.Vocabulary)
+	if !none {
+		return
+	}
+	f.warn("%s", sp.Provenance())
+	sp.Acceptance.Law = "by-position"
+	if sp.Acceptance.Positions, err = speculation.Published(h); err != nil {
+		f.problem("speculation.head", "%v", err)
+	}
+}
+
+// Provenance says where the acceptance of a published head is from; empty where it is given.
+func (sp *Speculation) Provenance() string {
+	h, err := models.FindHead(sp.Head)
+	if err != nil || !reflect.DeepEqual(sp.Acceptance, Acceptance{}) {
+		return ""
+	}
+	return fmt.Sprintf("the acceptance of drafts is that of %s with %s (%s); that of your texts "+
+		"may be other: speculation.acceptance gives it", h.Name, h.Texts, h.Source)
 }
 
 // scheduling decides whether steps are scheduled ahead.

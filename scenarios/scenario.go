@@ -118,11 +118,12 @@ type Speculation struct {
 	Accelerator string        `json:"accelerator,omitempty" only:"draft-model" jsonschema:"Accelerators of the draft model's own, in addition to each replica's. Default: it shares those of the model."`
 	Ahead       bool          `json:"ahead,omitempty" only:"draft-model" jsonschema:"Whether the next draft is made while the last one is verified, on accelerators of its own."`
 	Vocabulary  int           `json:"vocabulary,omitempty" only:"eagle" min:"1" jsonschema:"Number of tokens that the head can draft, 32000 for EAGLE-3. Default: all, with the model's output head."`
+	Head        string        `json:"head,omitempty" only:"eagle,mtp" jsonschema:"Published head or module, such as yuhuili/EAGLE3-LLaMA3.1-Instruct-8B, whose measured acceptance and vocabulary are taken where they are not given. models/heads.csv lists them."`
 	Layers      int           `json:"layers,omitempty" need:"layer-skip" min:"1" jsonschema:"Number of layers of the model that draft."`
 	Match       float64       `json:"match,omitempty" only:"n-gram" above:"0" max:"1" jsonschema:"Share of steps in which the look-up finds a draft. Default: 1, or the measured share."`
 	Tokens      int           `json:"tokens,omitempty" min:"1" max:"64" jsonschema:"Largest number of tokens drafted in a row. Default: 4."`
 	Tree        *Tree         `json:"tree,omitempty" only:"draft-model,eagle,medusa" jsonschema:"Shape of drafts that are trees. Default: drafts are chains."`
-	Acceptance  Acceptance    `json:"acceptance" required:"true" jsonschema:"Probability that drafted tokens are accepted."`
+	Acceptance  Acceptance    `json:"acceptance,omitzero" jsonschema:"Probability that drafted tokens are accepted. It must be given, or head."`
 	Length      Policy        `json:"length,omitzero" jsonschema:"How many tokens are drafted in a step. Default: fixed."`
 	Scheduling  string        `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether a step is scheduled before the last one's drafts are verified. Default: as the engine does; synchronous for medusa and n-gram."`
 	Overhead    DraftOverhead `json:"overhead,omitzero" jsonschema:"Host's time for drafting, without the drafter itself."`

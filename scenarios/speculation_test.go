@@ -54,6 +54,8 @@ func TestMethods(t *testing.T) {
 			"ahead: true, acceptance: 0.7}", 2.77, [2]float64{0.3, 0.85}},
 		{"eagle", "{method: eagle, vocabulary: 32000, tokens: 3, acceptance: 0.8}", 2.95,
 			[2]float64{0.1, 0.3}},
+		{"published head", "{method: eagle, head: yuhuili/EAGLE3-LLaMA3.1-Instruct-8B, tokens: 3}",
+			2.95, [2]float64{0.1, 0.3}},
 		{"eagle tree", "{method: eagle, tokens: 6, tree: {width: 10, nodes: 59}, acceptance: " +
 			"{law: by-position, positions: [0.71, 0.67, 0.63, 0.6, 0.57, 0.54, 0.51]}}", 4.0,
 			[2]float64{0.2, 0.6}},
@@ -212,9 +214,37 @@ func TestModuleOfDataParallelRanks(t *testing.T) {
 	}
 }
 
+// A head that is named gives its measured acceptance and its vocabulary, with the source in a note;
+// what is given stays.
+func TestHeadsGiveTheirAcceptance(t *testing.T) {
+	const head = "speculation={method: eagle, head: yuhuili/EAGLE3-LLaMA3.1-Instruct-8B, tokens: 3"
+	named := runText(t, drafted, head+"}")
+	given := runText(t, drafted, "speculation={method: eagle, vocabulary: 32000, tokens: 3, "+
+		"acceptance: 0.8}")
+	if named.MeanTPOT != given.MeanTPOT || *named.Speedup != *given.Speedup {
+		t.Errorf("TPOT %g and %g", named.MeanTPOT, given.MeanTPOT)
+	}
+	if words := strings.Join(named.Warnings, "\n"); !strings.Contains(words, "2503.01840") {
+		t.Errorf("no source in %q", words)
+	}
+	own := runText(t, drafted, head+", acceptance: 0.3}")
+	if words := strings.Join(own.Warnings, "\n"); strings.Contains(words, "2503.01840") ||
+		own.MeanTPOT <= named.MeanTPOT {
+		t.Errorf("TPOT %g with fewer accepted tokens; %q", own.MeanTPOT, words)
+	}
+}
+
 func TestBadSpeculation(t *testing.T) {
 	for _, c := range []struct{ section, override, want string }{
-		{"{method: eagle}", "", "s.yaml:6: speculation.acceptance: must be given"},
+		{"{method: eagle}", "", "s.yaml:6: speculation.acceptance: must be given, such as 0.7, or " +
+			"speculation.head: measured for llama-3.1-8b are yuhuili/EAGLE-LLaMA3.1-Instruct-8B, " +
+			"yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"},
+		{"{method: medusa}", "", "s.yaml:6: speculation.acceptance: must be given, such as 0.7: " +
+			"no measured acceptance of medusa is known for llama-3.1-8b"},
+		{"{method: eagle, head: yuhuili/EAGLE3-LLaMA3.1-8B}", "", "speculation.head: unknown " +
+			`head "yuhuili/EAGLE3-LLaMA3.1-8B"; known: yuhuili/EAGLE`},
+		{"{method: eagle, head: Inferact/MiniMax-M3-EAGLE3}", "", "speculation.head: found " +
+			"Inferact/MiniMax-M3-EAGLE3, which is for minimax-m3 and method eagle; here the model"},
 		{"{method: eagel, acceptance: 0.5}", "",
 			`speculation.method: found "eagel"; did you mean eagle?`},
 		{"{method: draft-model, acceptance: 0.5}", "",

@@ -65,6 +65,9 @@ func (d *Replica) drafter(engine string) (*drafter, []string) {
 	lacks := []string{"speculation.acceptance: it is a property of your texts"}
 	say := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }
 	own := headOf(d.Server.Model.Name, s.Vocabulary)
+	if s.Head != "" {
+		own = head{s.Head, s.Vocabulary}
+	}
 	why := ""
 	switch alone := d.Ranks() > 1 && engine == "sglang"; {
 	case s.Method == "layer-skip":

@@ -109,6 +109,11 @@ func (p *Plan) Warnings() []string {
 	if p.Goal.Fastest {
 		list = append(list, "The goal latency is read as front.")
 	}
+	for i := range p.Menu.Speculation {
+		if words := p.Menu.Speculation[i].Provenance(); words != "" {
+			list = append(list, "In menu.speculation, "+words+".")
+		}
+	}
 	a := &p.Workload.Arrivals
 	varies := a.Think.Distribution != "" && a.Think.Distribution != "constant"
 	if a.Users > 0 && a.Think.Mean > 0 && !varies {
