@@ -50,8 +50,7 @@ type Deployment struct {
 	Sent  float64 `json:"requests_per_second,omitempty"`
 	// Binds names the limit of the SLO that binds the whole fleet.
 	Binds string `json:"slo_binds"`
-	// Curve is the fleet below and above its load, by the rate; empty where that was not asked, or
-	// the load has no rate to change.
+	// Curve is the fleet below and above its load; empty where that was not asked, and of jobs.
 	Curve []LoadPoint `json:"load_curve,omitempty"`
 	// Classes are the shares by class, if there are several.
 	Classes []ClassKept `json:"classes,omitempty"`
@@ -94,9 +93,12 @@ type PricePoint struct {
 	Hourly   float64 `json:"dollars_per_hour"`
 }
 
-// LoadPoint is a simulation of a fleet at a rate.
+// LoadPoint is a simulation of a fleet at a rate, at a number of users who wait for their answers,
+// or at a share of a load that is neither, as a trace is.
 type LoadPoint struct {
-	Rate float64 `json:"requests_per_second"`
+	Rate  float64 `json:"requests_per_second,omitempty"`
+	Users int     `json:"users,omitempty"`
+	Share float64 `json:"load_share,omitempty"`
 	// Kept is the share of the requests that meet the SLO, and Met reports whether enough do, and
 	// would in a longer run.
 	Kept float64 `json:"kept"`

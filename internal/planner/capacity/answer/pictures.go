@@ -42,7 +42,7 @@ func (a *Answers) Page(w io.Writer) error {
 // pictures are what the answer's figures look like.
 func (a *Answer) pictures() (list doc.Blocks, err error) {
 	for _, draw := range []func() (string, *plot.Plot, error){a.drawKept, a.drawLatency,
-		a.drawCost, a.drawMonths, a.drawPaid} {
+		a.drawJobs, a.drawCost, a.drawMonths, a.drawPaid} {
 		words, p, err := draw()
 		if err != nil {
 			return nil, err
@@ -60,43 +60,73 @@ func (a *Answer) pictures() (list doc.Blocks, err error) {
 	return list, nil
 }
 
+// of returns the load of a point as it is drawn.
+func (p *LoadPoint) of() float64 {
+	switch {
+	case p.Users > 0:
+		return float64(p.Users)
+	case p.Share > 0:
+		return 100 * p.Share
+	}
+	return p.Rate
+}
+
+// load returns the load of the chosen fleet as it is drawn, the name of its axis, and what says one
+// in words.
+func (a *Answer) load() (here float64, axis string, words func(load float64) string) {
+	switch p := &a.Chosen.Curve[0]; {
+	case p.Users > 0:
+		return float64(a.Chosen.Users), "users", func(n float64) string {
+			return units.Plural(int(n), "user")
+		}
+	case p.Share > 0:
+		return 100, "load (% of the asked one)", func(percent float64) string {
+			return units.Percent(percent/100) + " of the load"
+		}
+	}
+	return a.Rate, "requests/s", units.FigureOfRate
+}
+
 // drawKept draws the share of requests that meet the SLO against the load.
 func (a *Answer) drawKept() (string, *plot.Plot, error) {
 	d := a.Chosen
 	if d == nil || len(d.Curve) == 0 {
 		return "", nil, nil
 	}
+	load, axis, named := a.load()
 	kept := plots.Series{Name: d.running()}
-	most := 0.0
+	most, last := 0.0, d.Curve[len(d.Curve)-1].of()
 	for _, p := range d.Curve {
-		kept.X, kept.Y = append(kept.X, p.Rate), append(kept.Y, 100*p.Kept)
+		kept.X, kept.Y = append(kept.X, p.of()), append(kept.Y, 100*p.Kept)
 		if p.Met {
-			most = max(most, p.Rate)
+			most = max(most, p.of())
 		}
 	}
-	here := plots.Series{Name: "the load", X: []float64{a.Rate}, Y: []float64{100 * d.Kept}}
-	title := fmt.Sprintf("The fleet meets the SLO up to %s", units.FigureOfRate(most))
+	here := plots.Series{Name: "the load", X: []float64{load}, Y: []float64{100 * d.Kept}}
+	title := "The fleet meets the SLO up to " + named(most)
 	switch most {
-	case d.Curve[len(d.Curve)-1].Rate:
+	case last:
 		title += ", the highest load simulated"
 	case 0:
 		title = "At no load does the fleet meet the SLO"
 	}
-	c := plots.Curves{Title: title, X: "requests/s", Y: "requests within the SLO (%)",
+	c := plots.Curves{Title: title, X: axis, Y: "requests within the SLO (%)",
 		Series: []plots.Series{kept, here}, Percent: true,
 		Limit: a.SLO.Percentile, LimitName: "what the SLO asks"}
 	p, err := c.Draw()
 	words := "All replicas up, with steps as predicted, the fleet meets the SLO at "
-	switch load := units.FigureOfRate(a.Rate); most {
+	asked := "; the load is " + named(load) + "."
+	if d.Curve[0].Share > 0 {
+		asked = "."
+	}
+	switch most {
 	case 0:
 		words = fmt.Sprintf("At no load that was simulated, from %s, does the fleet meet the "+
-			"SLO.", units.FigureOfRate(d.Curve[0].Rate))
-	case d.Curve[len(d.Curve)-1].Rate:
-		words += fmt.Sprintf("%s, the highest of the loads that were simulated; the load is "+
-			"%s.", units.FigureOfRate(most), load)
+			"SLO.", named(d.Curve[0].of()))
+	case last:
+		words += named(most) + ", the highest of the loads that were simulated" + asked
 	default:
-		words += fmt.Sprintf("%s, and not at the next load that was simulated; the load is %s.",
-			units.FigureOfRate(most), load)
+		words += named(most) + ", and not at the next load that was simulated" + asked
 	}
 	return words, p, err
 }
@@ -107,18 +137,35 @@ func (a *Answer) drawLatency() (string, *plot.Plot, error) {
 	if d == nil || len(d.Curve) == 0 {
 		return "", nil, nil
 	}
+	_, axis, named := a.load()
 	ttft, tpot := plots.Series{Name: "TTFT p99"}, plots.Series{Name: "TPOT p99"}
 	for _, p := range d.Curve {
-		ttft.X, ttft.Y = append(ttft.X, p.Rate), append(ttft.Y, p.TTFT)
-		tpot.X, tpot.Y = append(tpot.X, p.Rate), append(tpot.Y, p.TPOT)
+		ttft.X, ttft.Y = append(ttft.X, p.of()), append(ttft.Y, p.TTFT)
+		tpot.X, tpot.Y = append(tpot.X, p.of()), append(tpot.Y, p.TPOT)
 	}
 	first, last := d.Curve[0], d.Curve[len(d.Curve)-1]
 	p, err := plots.Tradeoff(fmt.Sprintf("p99 TTFT goes from %s to %s ms", units.Figure(first.TTFT),
-		units.Figure(last.TTFT)), "requests/s", "latency", []plots.Series{ttft, tpot}, 0, "")
+		units.Figure(last.TTFT)), axis, "latency", []plots.Series{ttft, tpot}, 0, "")
 	return fmt.Sprintf("From %s to %s the 99th percentile of TTFT goes from %s to %s ms, of "+
-		"TPOT from %s to %s ms.", units.FigureOfRate(first.Rate), units.FigureOfRate(last.Rate),
-		units.Figure(first.TTFT), units.Figure(last.TTFT), units.Figure(first.TPOT),
-		units.Figure(last.TPOT)), p, err
+		"TPOT from %s to %s ms.", named(first.of()), named(last.of()), units.Figure(first.TTFT),
+		units.Figure(last.TTFT), units.Figure(first.TPOT), units.Figure(last.TPOT)), p, err
+}
+
+// drawJobs draws what a job costs against when it is done, for each fleet that is in time.
+func (a *Answer) drawJobs() (string, *plot.Plot, error) {
+	if len(a.Jobs) == 0 {
+		return "", nil, nil
+	}
+	best, others := a.Jobs[0], plots.Series{Name: "other fleets in time"}
+	for _, j := range a.Jobs[1:] {
+		others.X, others.Y = append(others.X, j.Hours), append(others.Y, j.Dollars)
+	}
+	price := units.Currency(a.Currency).Cents(best.Dollars)
+	p, err := plots.Cloud("The cheapest fleet does the job for "+price, "hours until it is done",
+		"price of the job ("+a.money("")+")", others, []plots.Series{{Name: "the answer",
+			X: []float64{best.Hours}, Y: []float64{best.Dollars}}})
+	return fmt.Sprintf("The answer does the job in %s hours for %s, with slow steps.",
+		units.Figure(best.Hours), price), p, err
 }
 
 // drawCost draws what fleets cost against the load.

@@ -13,8 +13,8 @@ import (
 // The page of an answer draws each curve that the answer has, under a sentence about it, and tells
 // where another kind is cheaper.
 func TestPagesOfAnswers(t *testing.T) {
-	curve := []LoadPoint{{5, 1, true, 100, 20}, {10, 0.995, true, 200, 30},
-		{15, 0.5, false, 9000, 80}}
+	curve := []LoadPoint{{5, 0, 0, 1, true, 100, 20}, {10, 0, 0, 0.995, true, 200, 30},
+		{15, 0, 0, 0.5, false, 9000, 80}}
 	price := func(label string, prices ...float64) PriceCurve {
 		c := PriceCurve{Label: label}
 		for i, p := range prices {
@@ -66,4 +66,16 @@ func TestPagesOfAnswers(t *testing.T) {
 	page(1, "Price of x", "no: cheaper")
 	a.PriceCurves = nil
 	page(0)
+	a.Chosen.Users, a.Chosen.Curve = 200, []LoadPoint{{0, 100, 0, 1, true, 100, 20},
+		{0, 200, 0, 0.995, true, 200, 30}, {0, 300, 0, 0.5, false, 9000, 80}}
+	page(2, "The fleet meets the SLO up to 200 users<", ">users<",
+		"and not at the next load that was simulated; the load is 200 users.",
+		"From 100 users to 300 users", "no: requests/s")
+	a.Chosen.Curve = []LoadPoint{{0, 0, 0.5, 1, true, 100, 20}, {0, 0, 1, 0.5, false, 300, 30}}
+	page(2, "The fleet meets the SLO up to 50% of the load<", ">load (% of the asked one)<",
+		"and not at the next load that was simulated.", "no: requests/s")
+	a.Chosen.Curve = nil
+	a.Jobs = []JobDone{{Hours: 3, Dollars: 12}, {Hours: 2, Dollars: 20}}
+	page(1, "The cheapest fleet does the job for $12.00<", ">hours until it is done<",
+		"in 3 hours for $12.00, with slow steps")
 }

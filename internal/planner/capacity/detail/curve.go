@@ -2,6 +2,7 @@ package detail
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -9,13 +10,14 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
-// curve simulates the whole fleet below and above its load; nil where the load has no rate to
-// change. At the load itself it is the simulation that the answer shows.
+// curve simulates the whole fleet below and above its load: its rate, its users, or a trace, wave or
+// burst that is slower and faster. At the load itself it is the simulation that the answer shows.
 func (f *Fleet) curve(ctx context.Context, requests int64) ([]answer.LoadPoint, error) {
-	if !f.Trials.File.Plan.Steady() {
-		return nil, nil
+	steady := f.Trials.File.Plan.Steady()
+	loads := []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5} // as shares of the asked load
+	if steady {
+		loads = []float64{0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5}
 	}
-	loads := []float64{0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5} // as shares of the asked load
 	scenario, whole := f.part()
 	list := make([]answer.LoadPoint, len(loads))
 	group, ctx := errgroup.WithContext(ctx)
@@ -24,15 +26,38 @@ func (f *Fleet) curve(ctx context.Context, requests int64) ([]answer.LoadPoint, 
 			continue
 		}
 		group.Go(func() error {
-			rate := whole
-			if share != 1 {
+			s, rate, length := scenario, whole, requests
+			var point answer.LoadPoint
+			switch {
+			case !steady:
+				p := asked.Plan{Workload: s.Workload}
+				if share != 1 {
+					p.ScaleRate(share)
+					length = int64(max(1, share) * float64(requests))
+				}
+				if users := &p.Workload.Arrivals.Users; s.Workload.Arrivals.Users > 0 {
+					*users = max(1, *users)
+					point.Users = *users
+				} else {
+					point.Share = share
+				}
+				s.Workload = p.Workload
+			case share != 1:
 				rate = asked.Round(share * whole)
 			}
-			t, err := f.Trials.Trial(ctx, scenario, rate, requests)
-			list[i] = answer.LoadPoint{Rate: f.Rate * rate / whole, Kept: t.All, Met: t.Keeps(),
-				TTFT: t.Latencies["p99_ttft_ms"], TPOT: t.Latencies["p99_tpot_ms"]}
+			if steady {
+				point.Rate = f.Rate * rate / whole
+			}
+			t, err := f.Trials.Trial(ctx, s, rate, length)
+			point.Kept, point.Met = t.All, t.Keeps()
+			point.TTFT, point.TPOT = t.Latencies["p99_ttft_ms"], t.Latencies["p99_tpot_ms"]
+			list[i] = point
 			return err
 		})
 	}
-	return list, group.Wait()
+	err := group.Wait()
+	// Shares of a few users are the same number.
+	return slices.CompactFunc(list, func(a, b answer.LoadPoint) bool {
+		return a.Users > 0 && a.Users == b.Users
+	}), err
 }
