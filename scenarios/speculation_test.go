@@ -236,9 +236,9 @@ func TestHeadsGiveTheirAcceptance(t *testing.T) {
 
 func TestBadSpeculation(t *testing.T) {
 	for _, c := range []struct{ section, override, want string }{
-		{"{method: eagle}", "", "s.yaml:6: speculation.acceptance: must be given, such as 0.7, or " +
-			"speculation.head: measured for llama-3.1-8b are yuhuili/EAGLE-LLaMA3.1-Instruct-8B, " +
-			"yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"},
+		{"{method: eagle}", "", "s.yaml:6: speculation.acceptance: must be given, such as 0.7, " +
+			"or speculation.head: measured for llama-3.1-8b are " +
+			"yuhuili/EAGLE-LLaMA3.1-Instruct-8B, yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"},
 		{"{method: medusa}", "", "s.yaml:6: speculation.acceptance: must be given, such as 0.7: " +
 			"no measured acceptance of medusa is known for llama-3.1-8b"},
 		{"{method: eagle, head: yuhuili/EAGLE3-LLaMA3.1-8B}", "", "speculation.head: unknown " +

@@ -10,8 +10,9 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
-// curve simulates the whole fleet below and above its load: its rate, its users, or a trace, wave or
-// burst that is slower and faster. At the load itself it is the simulation that the answer shows.
+// curve simulates the whole fleet below and above its load: its rate, its users, or a trace, wave
+// or burst that is slower and faster. At the load itself it is the simulation that the answer
+// shows.
 func (f *Fleet) curve(ctx context.Context, requests int64) ([]answer.LoadPoint, error) {
 	steady := f.Trials.File.Plan.Steady()
 	loads := []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5} // as shares of the asked load
