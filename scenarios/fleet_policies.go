@@ -168,13 +168,14 @@ func (f *fleet) isScaled(pool int) bool { return f.file.given(scalingField(pool)
 // notes the problem, if the scaling is wrong.
 func (f *fleet) newScaling(top *fleetPolicies, pool int, w *Scaling) (scaledPool, bool) {
 	g, field := &f.pools[pool], scalingField(pool)
-	w.Min = cmp.Or(w.Min, 1)
+	least := w.Least()
+	w.Min = &least
 	w.Every = cmp.Or(w.Every, Span(15*sim.Second))
-	if w.Min > g.size {
-		f.problem(field+".min", "found %d; the pool has %d replicas", w.Min, g.size)
+	if least > g.size {
+		f.problem(field+".min", "found %d; the pool has %d replicas", least, g.size)
 		return scaledPool{}, false
 	}
-	made := scaledPool{pool: pool, every: sim.Time(w.Every), first: w.Min, least: w.Min}
+	made := scaledPool{pool: pool, every: sim.Time(w.Every), first: least, least: least}
 	for k := range f.pools {
 		other := &f.pools[k]
 		switch {

@@ -60,9 +60,17 @@ type Distance struct {
 type Scaling struct {
 	Policy    string            `json:"policy,omitempty" short:"true" jsonschema:"Name of the policy."`
 	Every     Span              `json:"every,omitempty" above:"0" jsonschema:"Time between decisions. Default: 15s."`
-	Min       int               `json:"min,omitempty" min:"1" jsonschema:"Least number of replicas, and that at the start. Default: 1."`
+	Min       *int              `json:"min,omitempty" min:"0" jsonschema:"Least number of replicas, and that at the start. With 0, all stop while there are no requests. Default: 1."`
 	ColdStart ColdStart         `json:"cold-start,omitzero" jsonschema:"What it takes to start a replica."`
 	Params    map[string]string `json:"-" rest:"true"`
+}
+
+// Least returns the least number of replicas, 1 where none is given.
+func (s *Scaling) Least() int {
+	if s.Min == nil {
+		return 1
+	}
+	return *s.Min
 }
 
 // Transfer describes the way of KV caches from prefill to decode replicas.

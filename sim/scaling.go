@@ -5,7 +5,11 @@ package sim
 func (f *fleet) scale(n int) {
 	sc := &f.scalings[n]
 	p := f.pools.find(sc.Model, sc.Role)
-	want := min(max(sc.Scaler.Replicas(p), sc.Min), len(p.members))
+	least := sc.Min
+	if p.Outstanding() > 0 { // the last replica stops, and the first starts, by requests alone
+		least = max(least, 1)
+	}
+	want := min(max(sc.Scaler.Replicas(p), least), len(p.members))
 	have := p.Running()
 	for ; have < want && p.start(); have++ {
 	}

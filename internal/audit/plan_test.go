@@ -238,7 +238,8 @@ func (l *laws) chosen(a *planned.Answer, kinds map[string]int) error {
 				}
 				p.Replicas -= each * a.Spare
 				if p.Scaling.Policy != "" {
-					p.Scaling.Min -= each * a.Spare
+					least := p.Scaling.Least() - each*a.Spare
+					p.Scaling.Min = &least
 				}
 			}
 		})

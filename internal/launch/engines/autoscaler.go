@@ -35,7 +35,7 @@ func (e *Engine) Autoscaler(s *scenarios.Scaling) *Autoscaler {
 	if s.Policy == "" || e.Waiting == "" {
 		return nil
 	}
-	a := &Autoscaler{Least: max(1, s.Min), Hold: int(math.Ceil(min(hold(s), longestHold)))}
+	a := &Autoscaler{Least: max(1, s.Least()), Hold: int(math.Ceil(min(hold(s), longestHold)))}
 	switch s.Policy {
 	case "outstanding":
 		target := quantity(s.Params["target"])
@@ -93,6 +93,10 @@ func (e *Engine) Unscaled(pool string, s *scenarios.Scaling) (list []string) {
 	default:
 		say("%s: %s exports no metric for it; the autoscaler wants a replica for each request "+
 			"that waits", s.Policy, e.Name)
+	}
+	if s.Least() == 0 {
+		say("min 0: Kubernetes' autoscaler keeps one replica unless the cluster has the feature " +
+			"HPAScaleToZero")
 	}
 	if sim.Time(s.Every) != 15*sim.Second {
 		say("every %s: a cluster has one interval for all autoscalers, 15s unless it was set "+

@@ -148,7 +148,7 @@ func TestAutoscalersDoWhatPoliciesAsk(t *testing.T) {
 		keep := rapid.IntRange(0, 8000).Draw(t, "keep")
 		every := rapid.SampledFrom([]string{"15s", "10s"}).Draw(t, "every")
 		policy := rapid.SampledFrom([]string{"outstanding", "queue", "schedule"}).Draw(t, "policy")
-		s := &scenarios.Scaling{Policy: policy, Min: least, Params: map[string]string{
+		s := &scenarios.Scaling{Policy: policy, Min: &least, Params: map[string]string{
 			"target": fmt.Sprint(target), "per-replica": fmt.Sprint(target),
 			"keep": fmt.Sprintf("%gs", float64(keep)/2)}}
 		testkit.OK(t, s.Every.UnmarshalText([]byte(every)))
@@ -188,6 +188,7 @@ func TestAutoscalersDoWhatPoliciesAsk(t *testing.T) {
 				delete(want, m.Name)
 			}
 			for key, is := range map[string]bool{"every " + every: every != "15s",
+				"min 0": least == 0,
 				"keep ": keep > 7200, policy: true} {
 				if slices.ContainsFunc(said, func(note string) bool {
 					return strings.Contains(note, "scaling "+key)

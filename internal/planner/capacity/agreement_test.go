@@ -95,7 +95,7 @@ func (c *closedForm) trial(_ context.Context, f *scenarios.File, _ string) (any,
 		Latencies: map[string]float64{"mean_ttft_ms": idleLatency * (1 + load),
 			"mean_e2el_ms": 1, "p99_ttft_ms": idleLatency * (2 + load)}}
 	if pools := s.Fleet.Pools; len(pools) > 0 {
-		least := float64(max(1, pools[0].Scaling.Min))
+		least := float64(max(1, pools[0].Scaling.Least()))
 		used := max(least, math.Ceil(rate/each))
 		t.Running = []float64{min(float64(n), max(least, 0.8*rate/each))}
 		t.Unused = max(0, n-int(used))

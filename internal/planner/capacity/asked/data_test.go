@@ -168,7 +168,7 @@ func TestWordsOfPlans(t *testing.T) {
 		}
 	}
 	m := Menu{Scaling: []Autoscale{{Policy: "queue", Every: 7}, {Policy: "forecast", Every: 7,
-		Min: Counts{2, 2}}}}
+		Min: &Fewest{Counts{2, 2}}}}}
 	if got := m.ScalingWords(2); got != "scaled by forecast min:2" {
 		t.Errorf("%q", got)
 	}

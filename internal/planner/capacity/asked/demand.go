@@ -370,7 +370,7 @@ func (p *Plan) Sessions() bool {
 // replicas that run are what the plan looks for.
 type Autoscale struct {
 	Policy    string              `json:"policy" short:"true" required:"true" jsonschema:"The name of a scaling policy, as in a scenario's pool."`
-	Min       Counts              `json:"min,omitzero" jsonschema:"The least number of replicas, or of groups, beside the spares: a number, or a range such as 1..4. Default: 1."`
+	Min       *Fewest             `json:"min,omitempty" jsonschema:"The least number of replicas, or of groups, beside the spares: a number, or a range such as 0..4. With 0, all stop while there are no requests. Default: 1."`
 	Every     scenarios.Span      `json:"every,omitempty" above:"0" jsonschema:"The time between decisions. Default: 15s."`
 	ColdStart scenarios.ColdStart `json:"cold-start,omitzero" jsonschema:"How long the start of a replica takes. Default: no time."`
 	Params    map[string]string   `json:"-" rest:"true"`
@@ -381,9 +381,12 @@ func (m *Menu) Scalings() []scenarios.Scaling {
 	list := make([]scenarios.Scaling, 1)
 	for i := range m.Scaling {
 		a := &m.Scaling[i]
-		from, to := max(1, a.Min.From), max(1, a.Min.To)
+		from, to := 1, 1
+		if a.Min != nil {
+			from, to = a.Min.From, a.Min.To
+		}
 		for least := from; least <= to; least++ {
-			list = append(list, scenarios.Scaling{Policy: a.Policy, Min: least, Every: a.Every,
+			list = append(list, scenarios.Scaling{Policy: a.Policy, Min: &least, Every: a.Every,
 				ColdStart: a.ColdStart, Params: a.Params})
 		}
 	}

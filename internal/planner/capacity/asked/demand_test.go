@@ -112,16 +112,17 @@ func TestSimulationsAreLongEnough(t *testing.T) {
 
 // The first way of scaling is none, and each least number of a range is a way of its own.
 func TestWaysOfScaling(t *testing.T) {
-	m := Menu{Scaling: []Autoscale{{Policy: "queue", Min: Counts{From: 2, To: 4}},
+	m := Menu{Scaling: []Autoscale{{Policy: "queue", Min: &Fewest{Counts{From: 0, To: 2}}},
 		{Policy: "forecast"}}}
-	want := []scenarios.Scaling{{}, {Policy: "queue", Min: 2}, {Policy: "queue", Min: 3},
-		{Policy: "queue", Min: 4}, {Policy: "forecast", Min: 1}}
+	zero, one, two := 0, 1, 2
+	want := []scenarios.Scaling{{}, {Policy: "queue", Min: &zero}, {Policy: "queue", Min: &one},
+		{Policy: "queue", Min: &two}, {Policy: "forecast"}}
 	got := m.Scalings()
 	if len(got) != len(want) {
 		t.Fatalf("%+v", got)
 	}
 	for i := range want {
-		if got[i].Policy != want[i].Policy || got[i].Min != want[i].Min {
+		if got[i].Policy != want[i].Policy || got[i].Least() != want[i].Least() {
 			t.Errorf("way %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}

@@ -135,20 +135,29 @@ type Counts struct{ From, To int }
 const mostInGroup = 1000
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (c *Counts) UnmarshalText(text []byte) error {
+func (c *Counts) UnmarshalText(text []byte) error { return c.read(text, 1) }
+
+// read reads a number or a range from least on.
+func (c *Counts) read(text []byte, least int) error {
 	first, last, ranged := strings.Cut(string(text), "..")
 	if !ranged {
 		last = first
 	}
 	from, errFrom := strconv.Atoi(strings.TrimSpace(first))
 	to, errTo := strconv.Atoi(strings.TrimSpace(last))
-	if errFrom != nil || errTo != nil || from < 1 || to < from || to > mostInGroup {
-		return fmt.Errorf("found %q; want a number of replicas from 1 to %d, or a range such "+
-			"as 1..4", text, mostInGroup)
+	if errFrom != nil || errTo != nil || from < least || to < from || to > mostInGroup {
+		return fmt.Errorf("found %q; want a number of replicas from %d to %d, or a range such "+
+			"as %[2]d..4", text, least, mostInGroup)
 	}
 	*c = Counts{from, to}
 	return nil
 }
+
+// Fewest is a range of least numbers of replicas, which may be 0.
+type Fewest struct{ Counts }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Fewest) UnmarshalText(text []byte) error { return f.read(text, 0) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (c Counts) MarshalText() ([]byte, error) {

@@ -357,13 +357,13 @@ func TestOptionsAreScaled(t *testing.T) {
 			}
 		case o.Decode == nil:
 			if p := s.Fleet.Pools; len(p) != 1 || p[0].Replicas != 7 ||
-				p[0].Scaling.Min != always+4 {
+				p[0].Scaling.Least() != always+4 {
 				t.Errorf("%+v", p)
 			}
 		default:
 			p := s.Fleet.Pools
-			if p[0].Replicas != 14 || p[0].Scaling.Min != 2*(always+4) || p[1].Replicas != 21 ||
-				p[1].Scaling.Min != 3*(always+4) || p[1].Scaling.Policy != p[0].Scaling.Policy {
+			if p[0].Replicas != 14 || p[0].Scaling.Least() != 2*(always+4) || p[1].Replicas != 21 ||
+				p[1].Scaling.Least() != 3*(always+4) || p[1].Scaling.Policy != p[0].Scaling.Policy {
 				t.Errorf("%+v", p)
 			}
 		}

@@ -292,7 +292,7 @@ func (o *Option) Each(ways []scenarios.Scaling, list []*Option) []*Option {
 	list = append(list, o)
 	for k := 1; k < len(ways) && o.scalable(); k++ {
 		other := *o
-		other.Scaling = &scaling{Index: k, Always: ways[k].Min}
+		other.Scaling = &scaling{Index: k, Always: ways[k].Least()}
 		list = append(list, &other)
 	}
 	return list
@@ -311,7 +311,8 @@ func (o *Option) scalable() bool {
 // scalingOf returns how a pool is scaled that has some replicas in each group.
 func (o *Option) scalingOf(m *asked.Menu, each int) scenarios.Scaling {
 	way := m.Scalings()[o.Scaling.Index]
-	way.Min = (o.Scaling.Always + o.Scaling.Standing) * each
+	least := (o.Scaling.Always + o.Scaling.Standing) * each
+	way.Min = &least
 	return way
 }
 

@@ -278,7 +278,8 @@ func TestReplicasThatAreCharged(t *testing.T) {
 		}
 		for i := range law.asked {
 			pool := &law.asked[i].Fleet.Pools[0]
-			if pool.Replicas != 8 || pool.Scaling.Min != 5 || law.asked[i].Engine.Slowdown != 1 {
+			if pool.Replicas != 8 || pool.Scaling.Least() != 5 ||
+				law.asked[i].Engine.Slowdown != 1 {
 				t.Errorf("%+v runs, want 8 of which 2 and 3 spares always do", pool)
 			}
 		}
