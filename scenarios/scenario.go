@@ -65,7 +65,7 @@ type Scaling struct {
 	Params    map[string]string `json:"-" rest:"true"`
 }
 
-// Least returns the least number of replicas, 1 where none is given.
+// Least returns the least number of replicas: 1 unless it is given.
 func (s *Scaling) Least() int {
 	if s.Min == nil {
 		return 1

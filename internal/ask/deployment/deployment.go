@@ -26,8 +26,9 @@ type Deployment struct {
 }
 
 // Of returns the server, its accelerator and the number of its replicas in a text and what was
-// found in it. The number is that of the command or manifest, else what a sentence says, else the
-// accelerators that one counts over those of a replica. It takes overrides of the scenario.
+// found in it. The command or manifest says the number, else a sentence, else the number of
+// accelerators in a sentence, over the accelerators of a replica. It takes overrides of the
+// scenario.
 func Of(text string, p *ask.Paste, set []string) (*Deployment, error) {
 	catalog, err := hardware.Load()
 	if err != nil {

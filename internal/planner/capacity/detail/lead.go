@@ -69,7 +69,7 @@ func lead(ctx context.Context, f *Fleet, t *answer.Today, now *scenarios.Simulat
 }
 
 // saved sets what the answer costs less. Replicas that stay where they are cost what they cost
-// today; those of other accelerators and terms, and further ones, cost the plan's prices.
+// today; further replicas, and replicas of other accelerators and terms, cost the plan's prices.
 func saved(f *Fleet, o *candidate.Option, t *answer.Today, now *scenarios.Simulation,
 	same bool) error {
 	if t.Hourly == nil {
