@@ -74,7 +74,7 @@ func (t *storeTask) Do(_, i int) {
 	}
 	s := &r.batch[segment]
 	step := stride(qkvWidth(*c, heads))
-	for j := range s.Tokens {
+	for j := s.Stored; j < len(s.Tokens); j++ {
 		position := s.Start + j
 		qkv := r.qkv[(row+j)*step:]
 		key := qkv[c.Width+head*size:][:size]

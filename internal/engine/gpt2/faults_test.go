@@ -146,6 +146,8 @@ func TestBadSegmentsAreErrors(t *testing.T) {
 		"positions -1":       {Tokens: tokens, Start: -1, Blocks: []int32{0}},
 		"logits of 4 of 3":   {Tokens: tokens, Blocks: []int32{0}, Logits: 4},
 		"logits of -1 of 3 ": {Tokens: tokens, Blocks: []int32{0}, Logits: -1},
+		"4 of 3 tokens":      {Tokens: tokens, Blocks: []int32{0}, Stored: 4},
+		"-1 of 3 tokens":     {Tokens: tokens, Blocks: []int32{0}, Stored: -1},
 	} {
 		err := r.Forward([]Segment{good, s})
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) ||

@@ -54,6 +54,10 @@ type Segment struct {
 	// Logits is the number of tokens, counted from the last, for which logits are wanted: 0 …
 	// len(Tokens).
 	Logits int
+	// Stored is the number of tokens, counted from the first, whose keys and values are in the
+	// cache already, 0 … len(Tokens). They are computed, but not stored again, so that segments
+	// can share these blocks.
+	Stored int
 }
 
 // NewRunner returns a runner. pool and set may be shared with other runners as long as their passes
@@ -128,6 +132,8 @@ func (r *Runner) check(s *Segment) error {
 			len(s.Blocks)*BlockTokens, end)
 	case s.Logits < 0 || s.Logits > len(s.Tokens):
 		return fmt.Errorf("logits of %d of %d tokens", s.Logits, len(s.Tokens))
+	case s.Stored < 0 || s.Stored > len(s.Tokens):
+		return fmt.Errorf("%d of %d tokens stored already", s.Stored, len(s.Tokens))
 	}
 	for i, t := range s.Tokens {
 		if t < 0 || int(t) >= c.Vocab {

@@ -111,8 +111,8 @@ func TestAnyShape(t *testing.T) {
 }
 
 // inChunks computes the logits of all tokens in chunks whose sizes size gives. With company,
-// another sequence of one token runs along, and each chunk but the first is computed twice, the
-// first time with wrong tokens, as after a rejected draft.
+// another sequence of one token runs along, and each chunk is computed two times more with wrong
+// tokens: before, as after a rejected draft, and afterwards, without storing anything.
 func inChunks(t *rapid.T, r *Runner, tokens []int32, size func() int, company bool) [][]float32 {
 	var logits [][]float32
 	blocks := []int32{7, 2, 5}
@@ -129,6 +129,11 @@ func inChunks(t *rapid.T, r *Runner, tokens []int32, size func() int, company bo
 		testkit.OK(t, r.Forward(batch))
 		for i := range n {
 			logits = append(logits, slices.Clone(r.Logits(i)))
+		}
+		if company {
+			wrong := chunk
+			wrong.Tokens, wrong.Stored = slices.Repeat([]int32{0}, n), n
+			testkit.OK(t, r.Forward([]Segment{wrong}))
 		}
 		start += n
 	}
