@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,11 +16,16 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// checkedClock checks after each executed step that the engine holds what the simulator says.
+// checkedClock checks after each executed step that the engine holds what the simulator says, and
+// that its logits are those of an engine that computes each text alone.
 type checkedClock struct {
 	*Clock
-	t    *rapid.T
-	rows int
+	t interface {
+		tester
+		Fatalf(format string, args ...any)
+	}
+	alone *Engine
+	rows  int
 }
 
 func (c *checkedClock) Duration(s *sim.Step) sim.Time {
@@ -27,6 +33,7 @@ func (c *checkedClock) Duration(s *sim.Step) sim.Time {
 	if c.Err() != nil {
 		c.t.Fatal(c.Err())
 	}
+	c.checkLogits()
 	computed := 0
 	for _, chunk := range c.chunks {
 		computed += chunk.New
@@ -54,12 +61,30 @@ func (c *checkedClock) Duration(s *sim.Step) sim.Time {
 	return sim.Millisecond // so that the schedule does not depend on the machine
 }
 
+// checkLogits checks the last logits of each chunk that has some.
+func (c *checkedClock) checkLogits() {
+	c.t.Helper()
+	row := 0
+	for _, chunk := range c.chunks {
+		if row += chunk.Logits; chunk.Logits == 0 {
+			continue
+		}
+		s := start(c.t, c.alone, chunk.Sequence.Tokens())
+		testkit.OK(c.t, c.alone.Step([]Chunk{{Sequence: s, New: s.Len(), Logits: 1}}))
+		if !slices.Equal(c.engine.Logits(row-1), c.alone.Logits(0)) {
+			c.t.Fatalf("logits after %d tokens differ from those of the text alone", s.Len())
+		}
+		s.Free()
+	}
+}
+
 // TestClockExecutesSchedules lets the simulator run random requests under vLLM's scheduler with
 // little memory, so that sequences are preempted, share prefixes and come back, and executes every
 // step.
 func TestClockExecutesSchedules(t *testing.T) {
 	const blocks = 12
 	e := newEngine(t, "tiny", Options{Blocks: blocks, PrefixCaching: true, Threads: 1})
+	alone := newEngine(t, "tiny", Options{Threads: 1})
 	rapid.Check(t, func(t *rapid.T) {
 		var source sim.List
 		arrival := sim.Time(0)
@@ -84,7 +109,7 @@ func TestClockExecutesSchedules(t *testing.T) {
 			cache, err = memory.NewPaged(blocks, gpt2.BlockTokens)
 		}
 		testkit.OK(t, err)
-		clock := &checkedClock{Clock: NewClock(e), t: t}
+		clock := &checkedClock{Clock: NewClock(e), t: t, alone: alone}
 		n := int64(len(source))
 		defer func() {
 			clock.Reset()
@@ -101,6 +126,46 @@ func TestClockExecutesSchedules(t *testing.T) {
 			t.Fatalf("%d of %d requests completed", result.Completed, n)
 		}
 	})
+}
+
+// TestClockSharesBlocksThatAStepFills executes schedules with a step that takes all blocks, and in
+// which two sequences share one of 32 tokens that the step itself fills. All prompts begin alike.
+func TestClockSharesBlocksThatAStepFills(t *testing.T) {
+	type request struct{ arrival, prompt, output int }
+	for name, c := range map[string]struct {
+		blocks, chunk int
+		requests      []request
+	}{
+		"of an earlier chunk": {blocks: 3, requests: []request{{0, 33, 1}, {0, 33, 1}}},
+		"of two chunks": {blocks: 4, chunk: 22,
+			requests: []request{{0, 33, 1}, {0, 33, 1}, {1, 1, 1}}},
+		"of two last chunks, after a shared one": {blocks: 3, chunk: 40,
+			requests: []request{{0, 64, 1}, {0, 64, 1}, {1, 1, 1}}},
+		"of a decoding sequence": {blocks: 3, chunk: 22,
+			requests: []request{{0, 32, 2}, {1, 32, 1}, {2, 1, 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var source sim.List
+			for i, r := range c.requests {
+				source = append(source, sim.Request{
+					ID: int64(i), Arrival: sim.Time(r.arrival) * sim.Millisecond, Prompt: r.prompt,
+					Output: r.output, Content: []sim.Segment{{ID: 7, Tokens: r.prompt}},
+				})
+			}
+			scheduler, err := batching.NewVLLMV1(6, 64, c.chunk)
+			testkit.OK(t, err)
+			cache, err := memory.NewPrefixCache(int64(c.blocks), gpt2.BlockTokens)
+			testkit.OK(t, err)
+			clock := &checkedClock{t: t, alone: newEngine(t, "tiny", Options{Threads: 1}),
+				Clock: NewClock(newEngine(t, "tiny",
+					Options{Blocks: c.blocks, PrefixCaching: true, Threads: 2}))}
+			_, err = sim.Run(context.Background(), sim.Config{
+				Source: &source, Router: &routing.RoundRobin{},
+				Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: cache, Clock: clock}},
+			})
+			testkit.OK(t, err)
+		})
+	}
 }
 
 // TestClockPads executes the rows that a static batch computes for nothing.

@@ -139,7 +139,7 @@ func (e *Engine) Step(chunks []Chunk) error {
 		s.reserve(c.New)
 		e.segments = append(e.segments, gpt2.Segment{
 			Tokens: s.tokens[s.cached : s.cached+c.New], Start: s.cached, Blocks: s.blocks,
-			Logits: c.Logits,
+			Logits: c.Logits, Stored: min(s.ahead, c.New),
 		})
 	}
 	if err := e.runner.Forward(e.segments); err != nil {

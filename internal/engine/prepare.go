@@ -11,13 +11,18 @@ import (
 // prepare brings every sequence of the step to the state that the simulator says it is in. If
 // memory is short because sequences hold blocks of their own where the simulator lets them share a
 // prefix, all are loaded again, sharing blocks.
+//
+// The simulator also lets sequences share blocks that the step itself fills. A newcomer begins with
+// a block that another chunk of the step computes, as in vLLM, where a block has its name once its
+// tokens are scheduled; and of two chunks that fill equal blocks, one gives its own back. These
+// blocks are therefore filled beforehand, and the step computes their tokens again.
 func (c *Clock) prepare(s *sim.Step) error {
 	c.steps++
-	err := c.bringAll(s)
+	err := c.bringAll(s, false)
 	if errors.Is(err, ErrKVExhausted) {
 		c.Reset()
 		c.freePadding()
-		err = c.bringAll(s)
+		err = c.bringAll(s, true)
 	}
 	if err != nil {
 		c.freePadding()
@@ -35,13 +40,14 @@ func (c *Clock) freePadding() {
 	c.padding = c.padding[:0]
 }
 
-// bringAll lists the chunks of a step, decoding sequences first.
-func (c *Clock) bringAll(s *sim.Step) error {
+// bringAll lists the chunks of a step, decoding sequences first. With share, the blocks of prompts
+// that the step fills are filled beforehand; no sequence may be loaded then.
+func (c *Clock) bringAll(s *sim.Step, share bool) error {
 	c.chunks = c.chunks[:0]
 	if s.Sequences != nil {
 		for q := range s.Sequences {
 			n := 1 + q.Verifying()
-			if err := c.bring(&q.Request, q.Context(), n, n); err != nil {
+			if err := c.bring(&q.Request, q.Context(), q.Context(), n, n); err != nil {
 				return err
 			}
 		}
@@ -57,7 +63,11 @@ func (c *Clock) bringAll(s *sim.Step) error {
 		if p.Last {
 			logits = 1
 		}
-		if err := c.bring(&p.Sequence.Request, p.Cached, p.New, logits); err != nil {
+		stored := p.Cached
+		if share {
+			stored = max(stored, (p.Cached+p.New)/gpt2.BlockTokens*gpt2.BlockTokens)
+		}
+		if err := c.bring(&p.Sequence.Request, p.Cached, stored, p.New, logits); err != nil {
 			return err
 		}
 		if p.Padding > 0 {
@@ -74,15 +84,19 @@ func (c *Clock) bringAll(s *sim.Step) error {
 	return c.makeRoom(c.chunks)
 }
 
-// bring adds a chunk of n tokens of a request after the first cached ones, which it makes sure are
-// stored. Tokens whose logits are wanted are drafts, but for the first.
-func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
+// bring adds a chunk of n tokens of a request after the first cached ones. It makes sure that the
+// first stored tokens are stored, which are the cached ones and may be some of the n. Tokens whose
+// logits are wanted are drafts, but for the first.
+func (c *Clock) bring(r *sim.Request, cached, stored, n, logits int) error {
 	s := c.sequences[r.ID]
 	if s == nil {
 		sequence, err := c.engine.Start(text(r, min(cached+n, r.Prompt),
 			c.engine.model.Config.Vocab))
 		if err != nil {
 			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+		if stored > cached {
+			sequence.Evict(0) // Start leaves the last token out, but the last block may be shared
 		}
 		s = &served{Sequence: sequence, id: r.ID}
 		c.sequences[r.ID] = s
@@ -97,20 +111,23 @@ func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
 			return fmt.Errorf("request %d: %w", r.ID, err)
 		}
 	}
-	if s.Cached() > cached {
-		s.Evict(cached)
+	if s.Cached() > stored {
+		s.Evict(stored)
 	} else if s.Cached() == 0 {
-		s.reuse(cached)
+		s.reuse(stored)
 	}
 	const most = 512 // tokens at a time
-	for s.Cached() < cached {
-		fill := []Chunk{{Sequence: s.Sequence, New: min(cached-s.Cached(), most)}}
+	for s.Cached() < stored {
+		fill := []Chunk{{Sequence: s.Sequence, New: min(stored-s.Cached(), most)}}
 		if err := c.makeRoom(fill); err != nil {
 			return fmt.Errorf("request %d: %w", r.ID, err)
 		}
 		if err := c.engine.Step(fill); err != nil {
 			return fmt.Errorf("request %d: %w", r.ID, err)
 		}
+	}
+	if stored > cached {
+		s.repeat(cached)
 	}
 	c.chunks = append(c.chunks, Chunk{Sequence: s.Sequence, New: n, Logits: logits})
 	return nil

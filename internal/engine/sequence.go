@@ -15,6 +15,7 @@ type Sequence struct {
 	engine *Engine
 	tokens []int32
 	cached int
+	ahead  int // tokens after the cached ones that are stored too, see repeat
 	blocks []int32
 	// prefixes holds the prefix that ends with each of the first whole blocks, as far as they are
 	// indexed.
@@ -95,9 +96,13 @@ func (s *Sequence) Evict(n int) {
 	for _, b := range slices.Backward(s.blocks[keep:]) {
 		s.engine.cache.Release(b)
 	}
-	s.blocks, s.cached = s.blocks[:keep], n
+	s.blocks, s.cached, s.ahead = s.blocks[:keep], n, 0
 	s.prefixes = s.prefixes[:min(len(s.prefixes), n/gpt2.BlockTokens)]
 }
+
+// repeat makes the next steps compute again what is stored after the first n tokens. The blocks
+// stay as they are, so that other sequences can use them at the same time.
+func (s *Sequence) repeat(n int) { s.cached, s.ahead = n, s.cached-n }
 
 // Free gives back all blocks. The sequence cannot be used afterwards.
 func (s *Sequence) Free() {
@@ -109,7 +114,7 @@ func (s *Sequence) Free() {
 
 // missing returns how many blocks must be allocated before n tokens more can be stored.
 func (s *Sequence) missing(n int) int {
-	more := blocksFor(s.cached+n) - len(s.blocks)
+	more := blocksFor(s.cached+max(n, s.ahead)) - len(s.blocks)
 	if s.lastIsShared() {
 		more++
 	}
@@ -118,8 +123,11 @@ func (s *Sequence) missing(n int) int {
 
 // lastIsShared means that new tokens would go into a block that another sequence reads.
 func (s *Sequence) lastIsShared() bool {
-	return s.cached%gpt2.BlockTokens != 0 && s.engine.cache.Shared(s.blocks[len(s.blocks)-1])
+	return s.partial() && s.engine.cache.Shared(s.blocks[len(s.blocks)-1])
 }
+
+// partial means that new tokens would go into a block that holds others already.
+func (s *Sequence) partial() bool { return (s.cached+s.ahead)%gpt2.BlockTokens != 0 }
 
 // reserve allocates blocks for n tokens more, which are available. A block that is shared, or that
 // others may find by its content, is not written to: it is copied or forgotten.
@@ -131,7 +139,7 @@ func (s *Sequence) reserve(n int) {
 		s.engine.runner.KV().Copy(fresh, *last)
 		cache.Release(*last)
 		*last = fresh
-	} else if s.cached%gpt2.BlockTokens != 0 {
+	} else if s.partial() {
 		cache.Forget(s.blocks[len(s.blocks)-1])
 	}
 	for len(s.blocks) < blocksFor(s.cached+n) {
@@ -143,6 +151,7 @@ func (s *Sequence) reserve(n int) {
 // stored notes that the keys and values of n tokens more are in the cache.
 func (s *Sequence) stored(n int) {
 	s.cached += n
+	s.ahead = max(0, s.ahead-n)
 	if s.engine.prefixes {
 		s.index()
 	}
