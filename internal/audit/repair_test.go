@@ -502,6 +502,11 @@ func relateServers(d *drawer, s object) {
 		if !ok {
 			continue
 		}
+		if sp["head"] != nil {
+			sp["method"], sp["head"] = "eagle", models.HeadsOf("llama-3.1-8b", "eagle")[0]
+			s["model"] = "llama-3.1-8b"
+			delete(p, "model")
+		}
 		if sp["method"] != nil && sp["method"] != "draft-model" {
 			for _, name := range []string{"draft", "tensor", "accelerator", "ahead", "weights"} {
 				delete(sp, name)
@@ -512,6 +517,12 @@ func relateServers(d *drawer, s object) {
 			delete(p, "model")
 			if sp["ahead"] != nil {
 				sp["accelerator"] = "l40s"
+			}
+			if sp["tensor"] != nil {
+				sp["tensor"], p["parallelism"] = 1, object{"tensor": 2}
+			}
+			if sp["acceptance"] == nil {
+				sp["acceptance"] = 0.6
 			}
 		}
 	}
