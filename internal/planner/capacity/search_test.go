@@ -178,7 +178,7 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 		here, there := high+s.Spare, replicas+s.Spare
 		if cmp.Or(cmp.Compare(float64(here)*o.Price, float64(there)*b.Price),
 			cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(b.Grade)),
-			cmp.Compare(here*o.GPUs, there*b.GPUs)) < 0 {
+			cmp.Compare(here*o.GPUs, there*b.GPUs), s.comparePlain(o, b)) < 0 {
 			best, replicas = i, high
 		}
 	}
