@@ -44,7 +44,7 @@ func servers() []measured {
 		{"vLLM 0.23, Qwen3-14B, one H100", "2 and 8 requests/s", "the last 30 % of the time",
 			lowLoads(false), bounds(0.05, 0.03, 0.03, 0)},
 		{"the same", "2 and 8 requests/s", "the saturated server", lowLoads(true),
-			bounds(0.07, 0.03, 0.03, 0.04)},
+			bounds(0.13, 0.05, 0.05, 0.04)},
 		{"vLLM 0.19, Llama-3.1-8B, one RTX PRO 6000", "the first half of the requests",
 			"the second half", halfOfTheTime("llama-3.1-8b", "llama-3.1-8b", 1),
 			bounds(0.05, 0.03, 0.03, 0)},
