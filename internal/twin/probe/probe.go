@@ -7,14 +7,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/load"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -237,4 +240,24 @@ func (r *Round) check(host float64) error {
 		"at once %.3g ms a token are predicted and %.3g ms measured; want at most %g %% between "+
 		"them: is the engine or its version another?", fit.ErrNoHost, host, r.Users,
 		1e3*r.Predicted, 1e3*r.Measured, 100*scenarios.MostOwnError)
+}
+
+// WriteText prints the result to be read in a terminal: the last line is for scenarios.
+func (r *Result) WriteText(out io.Writer) error {
+	w := &strings.Builder{}
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-22s"+format+"\n", append([]any{name}, args...)...)
+	}
+	row("host", "%.3g ± %.1f %%: times of an H100's host", r.Value, 100*r.Deviation)
+	row("one at a time", "%s a token, of %d answers with %d tokens",
+		units.FormatDuration(r.Measured), r.Single.Answers, r.Single.Tokens)
+	row("typical host", "%s a token is predicted", units.FormatDuration(r.Typical))
+	row("accelerator alone", "%s a token is predicted", units.FormatDuration(r.Alone))
+	row(fmt.Sprint(r.Together.Users, " at once"), "%s a token, of %d answers; %s is predicted "+
+		"with this host, %+.1f %%", units.FormatDuration(r.Together.Measured), r.Together.Answers,
+		units.FormatDuration(r.Together.Predicted), 100*r.Together.off())
+	row("rests on", "the step times of %s %s", r.Engine, r.Version)
+	fmt.Fprintf(w, "\nhardware: {accelerator: %s, host: %.3g}\n", r.Accelerator, r.Value)
+	_, err := io.WriteString(out, w.String())
+	return err
 }

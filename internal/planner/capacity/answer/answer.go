@@ -299,32 +299,6 @@ type ClassKept struct {
 // Certain is the least probability that is distinguished from 0, and from 1 by its complement.
 const Certain = 0.015
 
-// Tuned is what settings of the engine brought that the menu leaves to its defaults.
-type Tuned struct {
-	// Settings are the chosen fleet's settings that differ from the defaults.
-	Settings []Setting `json:"settings,omitempty"`
-	// Without is the fleet that would be the answer with the defaults.
-	Without         string  `json:"without"`
-	WithoutReplicas int     `json:"without_replicas"`
-	WithoutHourly   float64 `json:"without_dollars_per_hour"`
-	// WithoutScaled reports whether its replicas start and stop, so that Replicas is their largest
-	// number.
-	WithoutScaled bool `json:"without_scaled,omitempty"`
-	// PlainCache is the answer where the KV cache has the format of the menu, or the engine; nil
-	// where it has it in the answer too, or where that was not asked.
-	PlainCache *Priced `json:"without_fp8_cache,omitempty"`
-	// WithoutJob is the price of a job with it.
-	WithoutJob float64 `json:"without_dollars,omitempty"`
-	// WithoutLatency is its latency in milliseconds, of a front.
-	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
-	// WithoutRate is the rate that it serves, in requests/s, where the highest is asked for.
-	WithoutRate float64 `json:"without_requests_per_second,omitempty"`
-	// Tried counts the options with other settings that were simulated, and Simulations their
-	// simulations.
-	Tried       int `json:"tried"`
-	Simulations int `json:"simulations"`
-}
-
 // Setting is a setting of a replica, or of one of a pool.
 type Setting struct {
 	// Name is the engine's flag, or the key of a scenario where no flag sets it.
@@ -377,4 +351,30 @@ type Price struct {
 	Source string `json:"source,omitempty"`
 	// Chosen reports whether the chosen fleet has the accelerator at this price.
 	Chosen bool `json:"chosen,omitempty"`
+}
+
+// Tuned is what settings of the engine brought that the menu leaves to its defaults.
+type Tuned struct {
+	// Settings are the chosen fleet's settings that differ from the defaults.
+	Settings []Setting `json:"settings,omitempty"`
+	// Without is the fleet that would be the answer with the defaults.
+	Without         string  `json:"without"`
+	WithoutReplicas int     `json:"without_replicas"`
+	WithoutHourly   float64 `json:"without_dollars_per_hour"`
+	// WithoutScaled reports whether its replicas start and stop, so that Replicas is their largest
+	// number.
+	WithoutScaled bool `json:"without_scaled,omitempty"`
+	// PlainCache is the answer where the KV cache has the format of the menu, or the engine; nil
+	// where it has it in the answer too, or where that was not asked.
+	PlainCache *Priced `json:"without_fp8_cache,omitempty"`
+	// WithoutJob is the price of a job with it.
+	WithoutJob float64 `json:"without_dollars,omitempty"`
+	// WithoutLatency is its latency in milliseconds, of a front.
+	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
+	// WithoutRate is the rate that it serves, in requests/s, where the highest is asked for.
+	WithoutRate float64 `json:"without_requests_per_second,omitempty"`
+	// Tried counts the options with other settings that were simulated, and Simulations their
+	// simulations.
+	Tried       int `json:"tried"`
+	Simulations int `json:"simulations"`
 }

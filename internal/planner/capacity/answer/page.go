@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -339,87 +338,6 @@ func (u *Unproven) words() string {
 		words += fmt.Sprintf(" %d of them were simulated in the end, and %s.", u.Checked, found)
 	}
 	return words
-}
-
-// words says which settings the answer has and what they bring; nothing where it has the defaults.
-func (t *Tuned) words(a *Answer) []string {
-	if t == nil || t.Settings == nil {
-		return nil
-	}
-	words, cache := make([]string, len(t.Settings)), ""
-	for i, s := range t.Settings {
-		words[i] = fmt.Sprintf("%s %s in place of %s", s.Name, s.Value, s.Default)
-		if s.Pool != "" {
-			words[i] += " for " + s.Pool
-		}
-		if strings.HasPrefix(s.Value, "fp") {
-			cache = "What the format of the cache does to the texts is not predicted."
-		}
-	}
-	saved := a.Currency.Cents(t.WithoutHourly) + " an hour"
-	if len(a.Jobs) > 0 {
-		saved = fmt.Sprintf("%s in place of %s for the job", a.Currency.Cents(t.WithoutJob),
-			a.Currency.Cents(a.Jobs[0].Dollars))
-	}
-	for i := range a.Points {
-		if q := &a.Points[i]; t.WithoutLatency > 0 && q.Label == a.Chosen.Label &&
-			q.Replicas == a.Chosen.Replicas {
-			saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
-				units.Figure(t.WithoutLatency), units.Figure(q.Latency))
-		}
-	}
-	if t.WithoutRate > 0 {
-		saved = fmt.Sprintf("which serve %s in place of %s",
-			units.FigureOfRate(t.WithoutRate), units.FigureOfRate(a.Rate))
-	}
-	without := "With the engine's defaults, no fleet keeps the SLO."
-	if t.WithoutReplicas > 0 {
-		upTo := map[bool]string{true: "up to "}[t.WithoutScaled]
-		without = fmt.Sprintf("With the engine's defaults: %s%s of %s, %s.", upTo,
-			units.Plural(t.WithoutReplicas, "replica"), t.Without, saved)
-	}
-	if t.asPlain() {
-		without = "" // which the line without an FP8 cache says
-	}
-	return []string{"Settings: " + strings.Join(words, ", ") + ".", cache, without}
-}
-
-// asPlain reports whether the fleet without an FP8 cache is the one with the engine's defaults.
-func (t *Tuned) asPlain() bool {
-	p := t.PlainCache
-	return p != nil && p.Replicas > 0 && p.Replicas == t.WithoutReplicas && p.Label == t.Without
-}
-
-// plainCache says what the answer is without an FP8 cache that the menu does not ask for, and what
-// it costs alone: what that does to the texts is for the reader to judge. Both are empty where its
-// cache has the format of the menu.
-func (t *Tuned) plainCache(c units.Currency) (words, short string) {
-	if t == nil || t.PlainCache == nil {
-		return "", ""
-	}
-	if t.PlainCache.Replicas == 0 {
-		words = "Without an FP8 cache, no fleet keeps the SLO."
-		return words, words
-	}
-	const without = "Without an FP8 cache"
-	words = without + ": " + t.PlainCache.words(c) + "."
-	if t.asPlain() {
-		words = without + ", as with the engine's defaults: " + t.PlainCache.words(c) + "."
-	}
-	return words, without + ": " + c.Cents(t.PlainCache.Hourly) + " an hour."
-}
-
-// tried says how many settings were tried.
-func (t *Tuned) tried(goal asked.Goal) string {
-	if t == nil || t.Tried == 0 {
-		return ""
-	}
-	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
-		"the options nearest to the answer", t.Simulations, units.Plural(t.Tried, "setting"))
-	if t.Settings == nil && goal.Find != asked.FindFront {
-		words += "; none makes a fleet better"
-	}
-	return words + "."
 }
 
 // blocks says what the deployment does beside the answer; nothing for nil.
