@@ -292,6 +292,10 @@ func TestACommandHasTheDrafter(t *testing.T) {
 		{"llama-3.1-8b", "method: eagle, vocabulary: 32000", `"method":"eagle3","model":"yuhuili`,
 			"--speculative-algorithm EAGLE3 --speculative-draft-model-path yuhuili/EAGLE3-LLaMA3.1",
 			"speculative_model_dir: yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"},
+		{"gpt-oss-20b", "method: eagle, head: RedHatAI/gpt-oss-20b-speculator.eagle3",
+			`"method":"eagle3","model":"RedHatAI`, "--speculative-algorithm EAGLE3 " +
+				"--speculative-draft-model-path RedHatAI/gpt-oss-20b-speculator.eagle3",
+			"speculative_model_dir: RedHatAI/gpt-oss-20b-speculator.eagle3"},
 		{"llama-3-8b", "method: eagle, tree: {width: 2, nodes: 7}", `"method":"eagle"`,
 			"--speculative-eagle-topk 2 --speculative-num-draft-tokens 8", none},
 		{"llama-3.1-70b", "method: draft-model, draft: llama-3.2-1b",

@@ -37,10 +37,14 @@ type head struct {
 // head where the engines' documents name no head: docs/features/spec_decode.md of vllm-project/vllm
 // at 08fbd35d, docs/source/features/speculative-decoding.md of NVIDIA/TensorRT-LLM at 04c8822c.
 func headOf(model string, vocabulary int) head {
+	for _, h := range models.Heads() {
+		if h.Model == model && h.Method == "eagle" && h.Vocabulary == vocabulary &&
+			(vocabulary > 0) == isEAGLE3(h.Name) {
+			return head{h.Name, h.Vocabulary}
+		}
+	}
 	if vocabulary > 0 {
-		return map[string]head{
-			"llama-3.1-8b": {"yuhuili/EAGLE3-LLaMA3.1-Instruct-8B", 32000},
-		}[model]
+		return head{}
 	}
 	return map[string]head{
 		"llama-2-7b":   {"yuhuili/EAGLE-llama2-chat-7B", 0},
@@ -51,6 +55,9 @@ func headOf(model string, vocabulary int) head {
 		"mixtral-8x7b": {"yuhuili/EAGLE-mixtral-instruct-8x7B", 0},
 	}[model]
 }
+
+// isEAGLE3 reports whether the name of a head says that it is one of EAGLE-3.
+func isEAGLE3(name string) bool { return strings.Contains(strings.ToLower(name), "eagle3") }
 
 // drafter returns the drafter that an engine is started with, nil where it is started without one,
 // and what of the scenario's drafter its command lacks.
@@ -78,7 +85,7 @@ func (d *Replica) drafter(engine string) (*drafter, []string) {
 		why = "its drafter shares the accelerators of the model"
 	case alone && (s.Method == "draft-model" || s.Method == "n-gram"):
 		why = "SGLang does not have it with --enable-dp-attention"
-	case s.Method == "eagle" && s.Vocabulary == 0 && engine == "trtllm":
+	case s.Method == "eagle" && s.Vocabulary == 0 && !isEAGLE3(s.Head) && engine == "trtllm":
 		why = "TensorRT-LLM has EAGLE-3 heads only (speculation.vocabulary)"
 	case s.Method == "eagle" && (own.repository == "" || own.vocabulary != s.Vocabulary):
 		why = "no published head of " + d.Server.Model.Name + " is known here"
@@ -161,7 +168,7 @@ func (d *Replica) expressDrafter(engine string, t options.Terms) {
 	}
 	t.Set("drafter-model", f.model)
 	steps := strconv.Itoa(f.tokens)
-	eagle3 := f.vocabulary > 0
+	eagle3 := f.vocabulary > 0 || f.method == "eagle" && isEAGLE3(f.model)
 	switch engine {
 	case "vllm":
 		v := vllmDrafter{vllmMethods()[f.method], f.model, f.tokens, f.tensor}
@@ -227,7 +234,7 @@ func (r *Reading) interpretDrafter(engine string) {
 	// llama.cpp's names begin with draft-, or are ngram-simple and the like.
 	switch lower := strings.TrimPrefix(strings.ToLower(name), "draft-"); {
 	case lower == "eagle3", engine == "trtllm" && lower == "eagle",
-		name == "" && strings.Contains(strings.ToLower(f.model), "eagle3"):
+		name == "" && isEAGLE3(f.model):
 		f.method, f.vocabulary = "eagle", 32000
 	case lower == "nextn", lower == "mtp", strings.HasSuffix(lower, "_mtp"),
 		lower == "eagle" && f.model == "":
