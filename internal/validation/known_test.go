@@ -194,6 +194,6 @@ func TestPageOfValidation(t *testing.T) {
 // mostSingle are the largest scores of ranges of servers that were not measured.
 var mostSingle = map[string]float64{evidence.TPOT: 0.97, evidence.TTFT: 0.98, evidence.Rate: 0.98}
 
-// aimedScore are the scores that ranges of such servers should come down to. missed-goals.md has
-// those that are not reached.
+// aimedScore are the scores that ranges of such servers should come down to. missed-goals.md lists
+// the scores that are not reached.
 var aimedScore = map[string]float64{evidence.TPOT: 0.96, evidence.TTFT: 1, evidence.Rate: 0.95}

@@ -81,7 +81,7 @@ type wavedRow struct {
 	*trial
 }
 
-// waved returns these rows, but for those that take long.
+// waved returns these rows, without the ones whose emitted scenario takes long.
 func (d *Data) waved() (list []wavedRow) {
 	for i := range d.tables {
 		for _, x := range d.tables[i].experiments {

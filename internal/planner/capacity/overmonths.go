@@ -201,7 +201,7 @@ func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *h
 // load needs the replica, and for the hour before, in which the replica starts.
 func (k *growing) byTheHour(needs []float64, factor float64, hours []float64) {
 	clear(needs)
-	for i, load := range hours { // at last the hours that need so many replicas and no more
+	for i, load := range hours { // at last the hours that need this number and no more
 		next := hours[(i+1)%len(hours)]
 		needs[k.replicas(asked.Round(factor*max(load, next)))-1]++
 	}

@@ -66,7 +66,7 @@ func (s *stays) cost(begin, end int) float64 {
 // needed. The units that are not committed are those of the replicas that are needed least, so the
 // cost is convex in their number, and the cheapest flow is found by shortest paths (Ahuja,
 // Magnanti and Orlin, "Network Flows", 1993, sections 9.7 and 14.5). It has whole numbers of units.
-// Units of a term with a limit all go to the end, through one gate that has room for so many.
+// Units of a term with a limit all go to the end, through one gate whose room is that limit.
 type stay struct {
 	*stays
 	begin, end int

@@ -1,6 +1,7 @@
 package distil
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -13,11 +14,23 @@ import (
 // engines are the families of engines whose kernels are published.
 func engines() []string { return []string{"vllm", "sglang", "trtllm"} }
 
-// dies lists the measured accelerators by die. Kernels of one die take one share of its data
-// sheet's rate and one fixed time, whatever card it is on: only what reads memory differs.
-func dies() [][]string {
-	return [][]string{{"a100-80gb-sxm"}, {"h100-sxm", "h200-sxm"}, {"b200-sxm", "gb200"},
-		{"b300-sxm", "gb300"}, {"l40s"}, {"rtx-pro-6000"}}
+// dies returns the accelerators of a catalogue by die. Kernels of one die take one share of its
+// data sheet's rate and one fixed time, whatever card it is on: only what reads memory differs.
+func dies(catalog hardware.Catalog) [][]*hardware.Accelerator {
+	first := map[string]string{"h200-sxm": "h100-sxm", "gb200": "b200-sxm", "gb300": "b300-sxm"}
+	var list [][]*hardware.Accelerator
+	at := map[string]int{}
+	for i := range catalog.Accelerators {
+		a := &catalog.Accelerators[i]
+		die := cmp.Or(first[a.Name], a.Name)
+		k, seen := at[die]
+		if !seen {
+			k = len(list)
+			at[die], list = k, append(list, nil)
+		}
+		list[k] = append(list[k], a)
+	}
+	return list
 }
 
 // card is an accelerator of a die, and what is distilled of it.
@@ -67,8 +80,8 @@ func tables() map[string]struct {
 func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Kernels, error) {
 	var list []hardware.Kernels
 	for _, engine := range engines() {
-		for _, names := range dies() {
-			die, err := of(dir, engine, names, catalog)
+		for _, accelerators := range dies(catalog) {
+			die, err := of(dir, engine, accelerators)
 			if err != nil {
 				return nil, err
 			}
@@ -87,15 +100,11 @@ func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Ke
 }
 
 // of distils the tables of one engine and die, which the result has without rows, too.
-func of(dir fs.FS, engine string, names []string, catalog hardware.Catalog) ([]*card, error) {
+func of(dir fs.FS, engine string, accelerators []*hardware.Accelerator) ([]*card, error) {
 	var die []*card
 	rows := map[string][][]row{}
-	for i, name := range names {
-		a, err := catalog.Accelerator(name)
-		if err != nil {
-			return nil, err
-		}
-		c := &card{Accelerator: &a, kernels: hardware.Kernels{
+	for i, a := range accelerators {
+		c := &card{Accelerator: a, kernels: hardware.Kernels{
 			Engine: engine, Accelerator: a.Name,
 			Products: map[hardware.DType]hardware.ProductKernel{},
 			Experts:  map[hardware.DType]map[string]hardware.ExpertKernel{},
@@ -116,7 +125,7 @@ func of(dir fs.FS, engine string, names []string, catalog hardware.Catalog) ([]*
 				return nil, err
 			}
 			if rows[t.Name] == nil {
-				rows[t.Name] = make([][]row, len(names))
+				rows[t.Name] = make([][]row, len(accelerators))
 			}
 			rows[t.Name][i] = append(rows[t.Name][i], list...)
 			c.from = append(c.from, t.String())
