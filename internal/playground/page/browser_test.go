@@ -279,7 +279,8 @@ func (r *reader) movesFirst() {
 // A reader who opens the tap changes a server that runs: what was shown stays, and the queue of
 // later moments grows.
 func TestReaderOpensTheTap(t *testing.T) {
-	r := open(t, "at=20000")
+	see[bool](open(t, "play"), "(play(true), app.playing)")
+	r := open(t, "at=20000") // what an address names is shown, and does not go on by itself
 	shown := r.text("words-0")
 	r.press("#rate", strings.Repeat(kb.ArrowRight, 8))
 	see[bool](r, "release() ?? true")

@@ -44,6 +44,7 @@ function connect() {
     enterDoor(address);
     if (paper.isPaper(address)) return;
     if (isPlan(address) || book.isBook(address)) return;
+    if (app.playing) play(false); // the address names the moment to show
     app.state = stateOf(address, app.options);
     change(() => {});
   });
