@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -196,6 +197,37 @@ type Measurement struct {
 
 // MeasureFile is the name of the scenario of the first measurement.
 const MeasureFile = "measure.yaml"
+
+// add says what a measurement may save, and where commands are shown, how to make it.
+func (m *Measurement) add(g *page, a *Answer, commands bool) {
+	f := &m.Fleets[0]
+	are, miss := "are enough", "they miss"
+	if f.Replicas == 1 {
+		are, miss = "is enough", "it misses"
+	}
+	alike, why := "", ""
+	if a.asLikely(f) {
+		alike = fmt.Sprintf(" (the answer in %s)", percentChance(a.Chosen.chance().Probability))
+		why = fmt.Sprintf("; but %s the SLO where each latency is as late as in %.4g%% of cases",
+			miss, 100*a.Confidence)
+	}
+	for _, fewer := range m.Fleets[1:] {
+		are += fmt.Sprintf(", in %s %d for %s", units.Percent(fewer.Probability),
+			fewer.Replicas, a.Currency.Cents(fewer.Hourly))
+	}
+	g.text(measurement, fmt.Sprintf("Worth measuring: a day of 1 replica of %s (%s) is expected "+
+		"to save %s a year, since in %s of cases%s %s for %s an hour %s%s.", m.Label,
+		a.Currency.Cents(m.Daily), a.whole(m.Saving), units.Percent(f.Probability), alike,
+		units.Plural(f.Replicas, "replica"), a.Currency.Cents(f.Hourly), are, why))
+	if !commands || m.Commands == nil {
+		return
+	}
+	list := texts("To measure it, and to settle the plan (" + MeasureFile + " is in --out DIR):")
+	for _, command := range m.Commands {
+		list = append(list, doc.Block{Kind: doc.Command, Words: command})
+	}
+	g.add(commandsOfMeasurement, list)
+}
 
 // CheaperFleet is a fleet that costs less than the answer, and the probability that it keeps the
 // SLO.

@@ -356,33 +356,6 @@ func (d *Deployment) heading(spare int) string {
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
 
-// add says what a measurement may save, and where commands are shown, how to make it.
-func (m *Measurement) add(g *page, a *Answer, commands bool) {
-	f := &m.Fleets[0]
-	are, miss := "are", "they miss"
-	if f.Replicas == 1 {
-		are, miss = "is", "it misses"
-	}
-	alike, why := "", ""
-	if a.asLikely(f) {
-		alike = fmt.Sprintf(" (the answer in %s)", percentChance(a.Chosen.chance().Probability))
-		why = fmt.Sprintf("; but %s the SLO where each latency is as late as in %.4g%% of cases",
-			miss, 100*a.Confidence)
-	}
-	g.text(measurement, fmt.Sprintf("Worth measuring: a day of 1 replica of %s (%s) is expected "+
-		"to save %s a year, since in %s of cases%s %s for %s an hour %s enough%s.", m.Label,
-		a.Currency.Cents(m.Daily), a.whole(m.Saving), units.Percent(f.Probability), alike,
-		units.Plural(f.Replicas, "replica"), a.Currency.Cents(f.Hourly), are, why))
-	if !commands || m.Commands == nil {
-		return
-	}
-	list := texts("To measure it, and to settle the plan (" + MeasureFile + " is in --out DIR):")
-	for _, command := range m.Commands {
-		list = append(list, doc.Block{Kind: doc.Command, Words: command})
-	}
-	g.add(commandsOfMeasurement, list)
-}
-
 // emitted says how the fleet is started, without the commands.
 func (d *Deployment) emitted() string {
 	if d.Launch == nil {
