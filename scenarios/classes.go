@@ -143,7 +143,7 @@ func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 // scenario.
 func (d *demand) class(field string, c *Class) workload.Class {
 	traits := d.traits(field, c)
-	longest := d.fleet.context(traits.Model)
+	longest := d.fleet.declared(traits.Model)
 	if len(c.Calls) > 0 {
 		return d.classOfCalls(field, c, traits, longest)
 	}
@@ -174,11 +174,15 @@ func (d *demand) checkContext(field string, c workload.Class) {
 	if c.Prefix != nil {
 		shortest += c.Prefix.Tokens.Min()
 	}
-	if most := d.fleet.context(c.Model); shortest > most {
+	name, most := d.fleet.models[c.Model], d.fleet.declared(c.Model)
+	if shortest > most {
 		d.problem(field+".prompt",
 			"prompt and output are %d tokens or more together; %s is served with "+
-				"contexts of at most %d (engine.max-model-len)", shortest, d.fleet.models[c.Model],
-			most)
+				"contexts of at most %d (engine.max-model-len)", shortest, name, most)
+	} else if held := d.fleet.context(c.Model); shortest > held {
+		d.problem("memory", "the KV cache of %s holds %d tokens; %s.prompt and .output are %d or "+
+			"more together. Raise memory.utilization or parallelism.tensor", name, held, field,
+			shortest)
 	}
 }
 

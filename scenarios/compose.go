@@ -69,6 +69,14 @@ func (f *fleet) disaggregated(model int) bool {
 // context returns the longest context with which a model is served.
 func (f *fleet) context(model int) int { return f.serving(model)[0].MaxContext }
 
+// declared returns the longest context of the requests that a model is asked for: the one that it
+// was made for, or engine.max-model-len. What users send does not depend on the memory of servers:
+// requests for which the KV cache is too small are sent, and turned away.
+func (f *fleet) declared(model int) int {
+	shortest := func(a, b *pool) int { return cmp.Compare(a.declared, b.declared) }
+	return slices.MinFunc(f.serving(model), shortest).declared
+}
+
 // checkRoles refuses a prefill pool without a decode pool, and pools that cannot read each
 // other's KV caches.
 func (f *fleet) checkRoles(model int) {

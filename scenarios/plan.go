@@ -262,7 +262,8 @@ func (p *server) fewerSlots() string {
 }
 
 // fit refuses a model that does not fit, and decides the longest context that is served. It is the
-// context that the model was made for, or what the cache holds if that is less. It sets ownContext.
+// context that the model was made for, or what the cache holds if that is less. It sets ownContext
+// and declared.
 func (p *server) fit() {
 	name, made := p.Config.Model.Name, p.Config.Model.MaxContext
 	if err := p.Plan.Err(); err != nil {
@@ -297,4 +298,5 @@ func (p *server) fit() {
 		p.s.Engine.MaxModelLen = made
 	}
 	p.ownContext = p.s.Engine.MaxModelLen
+	p.declared = cmp.Or(asked, made, most)
 }

@@ -44,6 +44,7 @@ type server struct {
 	drafting   drafting          // choosePolicies
 	unspread   deployment.Config // planMemory; Config before its parallelism is chosen
 	ownContext int               // fit; in tokens, before compose bounds it by other pools
+	declared   int               // fit; the longest context that users know of
 	model      int               // compose; the number of the model, as sim.Request.Model has it
 	// drafter predicts the time of drafting; nil if nothing is drafted. Set by startDrafting.
 	drafter speculation.Drafter

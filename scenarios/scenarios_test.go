@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // tinyTrace is a trace in our own format, for scenarios that replay one.
@@ -144,6 +146,10 @@ func TestBadScenarios(t *testing.T) {
 		{"fixed lengths", good + "workload: {prompt: 4000, output: 100}\n",
 			"s.yaml:3: workload.prompt: prompt and output are 4100 tokens or more together; " +
 				"llama-2-7b is served with contexts of at most 4096"},
+		{"fixed lengths and a small cache", "model: llama-3.3-70b\nhardware: a100-40gb-sxm\n" +
+			"parallelism: {tensor: 4}\nworkload: {prompt: 1000, output: 300}\n",
+			"s.yaml: memory: the KV cache of llama-3.3-70b holds 320 tokens; workload.prompt and " +
+				".output are 1300 or more together"},
 		{"bounds", good + "workload:\n  prompt: {distribution: uniform, min: 20, max: 10}\n",
 			"s.yaml:4: workload.prompt: uniform in [20, 10]: min 20 is above max 10"},
 		{"endless", good + "workload: {arrivals: at-once, duration: 5m}\n", "workload without end"},
@@ -244,6 +250,33 @@ func TestTraceFromTheCommandLine(t *testing.T) {
 	f, err = Load("llama2-70b", "workload.trace="+writeTrace(t), "workload.requests=1")
 	if r := run(t, build(t, f, err)); r.Completed != 1 {
 		t.Errorf("completed %d, want the first only", r.Completed)
+	}
+}
+
+// Users send what they send, whatever the memory of servers: where it holds less than the longest
+// context, what is longer is turned away, and requests that are all too long are refused.
+func TestWhatIsSentDoesNotDependOnMemory(t *testing.T) {
+	const text = "model: llama-3.3-70b\nhardware: a100-%dgb-sxm\nparallelism: {tensor: 4}\n" +
+		"workload: {rate: 0.5/s, requests: 200, prompt: {distribution: lognormal, mean: 900, cv: 2}, " +
+		"output: {distribution: exponential, mean: 60}}\n"
+	var sent [2][2]int
+	for i, memory := range []int{40, 80} {
+		f, err := Parse("s.yaml", fmt.Appendf(nil, text, memory))
+		testkit.OK(t, err)
+		s := build(t, f, nil)
+		for r := (sim.Request{}); s.Source.NextArrival() != sim.Never; {
+			s.Source.Next(&r)
+			sent[i][0] += r.Prompt
+			sent[i][1] += r.Output
+		}
+		r := run(t, build(t, f, nil))
+		if long := r.Rejected > 0; long != (memory == 40) || r.Completed == 0 {
+			t.Errorf("with %d GB, %d requests are answered and %d turned away", memory, r.Completed,
+				r.Rejected)
+		}
+	}
+	if sent[0] != sent[1] {
+		t.Errorf("tokens of prompts and answers are %v with 40 GB, %v with 80 GB", sent[0], sent[1])
 	}
 }
 

@@ -145,7 +145,7 @@ func (d *demand) prefix(field string, c *Class, longest int) *workload.Prefix {
 }
 
 // sessions returns the sessions of a class in the form of the workload package, and fills in their
-// defaults. longest is the longest context that is served.
+// defaults. longest bounds the context of a turn.
 func (d *demand) sessions(field string, s *Sessions, longest int) *workload.Turns {
 	known := len(d.problems)
 	s.Turns.complete(Length{}, maxTurns)

@@ -279,7 +279,7 @@ type Length struct {
 	CV           float64 `json:"cv,omitempty" need:"lognormal,gamma" min:"0" jsonschema:"Standard deviation divided by the mean, before truncation."`
 	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"Probability of a length k is proportional to k^-exponent."`
 	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"Shortest length. Default: 1."`
-	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"Longest length. Default: the longest that the engine serves."`
+	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"Longest length. Default: engine.max-model-len, or the longest context for which the model was made."`
 	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with a length in each line, and its weight in a second column."`
 }
 

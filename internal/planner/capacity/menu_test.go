@@ -38,6 +38,22 @@ func TestExpertsAreSpreadBesideData(t *testing.T) {
 	}
 }
 
+// A server whose cache holds no request is no option, and leaves the others.
+func TestServersWithTooSmallACacheAreNoOptions(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.3-70b
+workload: {rate: 1/s, prompt: 1000, output: 300}
+slo: {ttft: 2s, tpot: 50ms}
+menu: {hardware: [a100-40gb-sxm], tensor: [4, 8]}
+`)
+	for _, o := range s.options {
+		tensor := o.Prefill.Asked().Parallelism.Tensor
+		if small := strings.Contains(o.Unfit(), "holds 320 tokens"); small != (tensor == 4) {
+			t.Errorf("tensor %d: %q", tensor, o.Unfit())
+		}
+	}
+}
+
 // Without a list of degrees, experts are split over the accelerators of a replica and spread over
 // them, each once: on one accelerator both are the same, and without experts there is no choice.
 func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
