@@ -435,7 +435,7 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	}
 	m := &p.Menu
 	if !slices.ContainsFunc(m.Hardware, func(o Offer) bool { return o.Scalable() }) &&
-		p.Prices == "" {
+		p.Prices == "" && m.Hardware != nil {
 		problem(field, "all accelerators of menu.hardware are reserved, owned or spot: reserved "+
 			"and owned ones are paid for even while they are off, and spot ones are planned in "+
 			"fixed numbers; add an accelerator on demand, or leave scaling out")

@@ -14,7 +14,7 @@ import (
 
 // Menu is what there is to choose from: every combination of its lists is an option.
 type Menu struct {
-	Hardware []Offer              `json:"hardware" required:"true" jsonschema:"Accelerators, with prices and how many there are."`
+	Hardware []Offer              `json:"hardware,omitempty" jsonschema:"Accelerators, with prices and how many there are. Default: every GPU and TPU that has a price in the price file or, without one, in the catalogue."`
 	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
 	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
 	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention, for mixtures of experts. Default: 1."`

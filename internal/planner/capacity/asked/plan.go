@@ -30,7 +30,7 @@ type Plan struct {
 	SLO         scenarios.SLO          `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 	Job         *Job                   `json:"job,omitempty" jsonschema:"Requests that all wait at the start and must be answered within a time, instead of requests that arrive over time."`
 	Goal        Goal                   `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
-	Menu        Menu                   `json:"menu" required:"true" jsonschema:"The parts from which the fleet is chosen."`
+	Menu        Menu                   `json:"menu,omitzero" jsonschema:"The parts from which the fleet is chosen."`
 	Prices      string                 `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term. An accelerator of the menu without a price stands for all its offers in this file."`
 	Mix         bool                   `json:"mix-providers,omitempty" jsonschema:"Whether one fleet may have accelerators of several providers. Default: false."`
 	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider. The answer then says what the tokens of an hour are worth. Default: that of the price file."`
@@ -256,7 +256,7 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 		}
 	}
 	if err := doc.Decode(&f.Plan); err != nil {
-		return nil, scenarios.BadInput(err)
+		return nil, scenarios.BadInput(ofScenario(doc, err))
 	}
 	if problems := f.Plan.Check(doc); len(problems) > 0 {
 		return nil, scenarios.BadInput(problems)
@@ -275,6 +275,24 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 		return nil, scenarios.BadInput(err)
 	}
 	return f, nil
+}
+
+// ofScenario adds to what is wrong with the keys of a plan where those of a scenario belong.
+func ofScenario(doc *strict.Document, err error) error {
+	var list strict.Problems
+	if !errors.As(err, &list) {
+		return err
+	}
+	for i, p := range list {
+		for _, key := range []string{"hardware", "parallelism", "batching", "memory", "routing",
+			"speculation"} {
+			if p.Path == "" && strings.HasPrefix(p.Message, fmt.Sprintf("unknown key %q", key)) {
+				list[i].Message = fmt.Sprintf("found %q, a key of scenarios; in a plan it is %s",
+					key, keyOfPlan(key))
+			}
+		}
+	}
+	return list
 }
 
 // ReadShipped returns the contents of a plan that comes with the program.

@@ -36,6 +36,13 @@ type PriceList struct {
 // its terms where it names them.
 func (p *Plan) Price(doc *strict.Document) error {
 	if p.Prices == "" {
+		if p.Menu.Hardware == nil {
+			list, err := onSale()
+			if err != nil {
+				return err
+			}
+			p.Menu.Hardware = list
+		}
 		return p.chooseCurrency(doc, nil)
 	}
 	list, err := readPrices(p.Prices)
@@ -46,6 +53,9 @@ func (p *Plan) Price(doc *strict.Document) error {
 		return err
 	}
 	p.priced = list.words(p.Prices)
+	if p.Menu.Hardware == nil {
+		p.Menu.Hardware = list.accelerators()
+	}
 	if err := p.chooseCurrency(doc, list); err != nil {
 		return err
 	}
@@ -96,6 +106,28 @@ func (p *Plan) Own(doc *strict.Document) error {
 		}
 	}
 	return nil
+}
+
+// onSale returns the GPUs and TPUs that have a price in the catalogue.
+func onSale() (list []Offer, err error) {
+	catalog, err := hardware.Load()
+	for i := range catalog.Accelerators {
+		if a := &catalog.Accelerators[i]; a.Price > 0 && (a.Kind == "gpu" || a.Kind == "tpu") {
+			list = append(list, Offer{Accelerator: a.Name})
+		}
+	}
+	return list, err
+}
+
+// accelerators returns each accelerator of the list once.
+func (l *PriceList) accelerators() (list []Offer) {
+	for i := range l.Offers {
+		only := Offer{Accelerator: l.Offers[i].Accelerator}
+		if !slices.ContainsFunc(list, func(o Offer) bool { return o.Accelerator == only.Accelerator }) {
+			list = append(list, only)
+		}
+	}
+	return list
 }
 
 // words names the file, its date, or its offers' dates, and its source.

@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
@@ -195,6 +197,49 @@ func TestWhatBoundsTheGreatestThroughput(t *testing.T) {
 		c.goal.check(p, doc, func(field, _ string, _ ...any) { fields = append(fields, field) })
 		if (len(fields) == 0) != c.want {
 			t.Errorf("%d: problems at %v", k, fields)
+		}
+	}
+}
+
+// A plan without a menu chooses among the accelerators of its price file or, without one, among all
+// GPUs and TPUs with a price.
+func TestMenuByDefault(t *testing.T) {
+	const text = "{model: llama-3.1-8b, workload: {rate: 1/s}, slo: {ttft: 1s}"
+	f, err := Parse("p.yaml", []byte(text+"}"))
+	testkit.OK(t, err)
+	catalog, err := hardware.Load()
+	testkit.OK(t, err)
+	for i := range catalog.Accelerators {
+		a := &catalog.Accelerators[i]
+		listed := slices.ContainsFunc(f.Plan.Menu.Hardware,
+			func(o Offer) bool { return o.Accelerator == a.Name })
+		if want := a.Price > 0 && a.Kind != "cpu"; listed != want {
+			t.Errorf("%s is on the menu: %t, want %t", a.Name, listed, want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "prices.yaml")
+	testkit.OK(t, os.WriteFile(path, []byte("date: 2026-11-01\nsource: a page\nprovider: acme\n"+
+		"offers:\n- {accelerator: h100-sxm, price: $2/h}\n- {accelerator: h100-sxm, term: reserved, "+
+		"price: $1/h}\n- {accelerator: l4, price: $1/h}\n"), 0o600))
+	f, err = Parse("p.yaml", []byte(text+", prices: "+path+"}"))
+	testkit.OK(t, err)
+	var names []string
+	for _, o := range f.Plan.Menu.Hardware {
+		names = append(names, o.Accelerator+" "+o.Term)
+	}
+	if !slices.Equal(names, []string{"h100-sxm ", "h100-sxm reserved", "l4 "}) {
+		t.Errorf("the menu of the price file is %q", names)
+	}
+}
+
+// A key of scenarios in a plan is refused, and the error says where it belongs.
+func TestKeysOfScenariosInPlans(t *testing.T) {
+	for key, want := range map[string]string{"hardware": "menu.hardware", "parallelism": "menu",
+		"batching": "menu.batching"} {
+		_, err := Parse("p.yaml", []byte("model: llama-3.1-8b\n"+key+": x\n"))
+		if err == nil || !strings.Contains(err.Error(), "p.yaml:2: found \""+key+
+			"\", a key of scenarios; in a plan it is "+want) {
+			t.Errorf("%s: %v", key, err)
 		}
 	}
 }
