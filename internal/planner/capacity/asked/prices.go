@@ -122,9 +122,9 @@ func onSale() (list []Offer, err error) {
 // accelerators returns each accelerator of the list once.
 func (l *PriceList) accelerators() (list []Offer) {
 	for i := range l.Offers {
-		only := Offer{Accelerator: l.Offers[i].Accelerator}
-		if !slices.ContainsFunc(list, func(o Offer) bool { return o.Accelerator == only.Accelerator }) {
-			list = append(list, only)
+		name := l.Offers[i].Accelerator
+		if !slices.ContainsFunc(list, func(o Offer) bool { return o.Accelerator == name }) {
+			list = append(list, Offer{Accelerator: name})
 		}
 	}
 	return list

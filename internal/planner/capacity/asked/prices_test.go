@@ -219,8 +219,8 @@ func TestMenuByDefault(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "prices.yaml")
 	testkit.OK(t, os.WriteFile(path, []byte("date: 2026-11-01\nsource: a page\nprovider: acme\n"+
-		"offers:\n- {accelerator: h100-sxm, price: $2/h}\n- {accelerator: h100-sxm, term: reserved, "+
-		"price: $1/h}\n- {accelerator: l4, price: $1/h}\n"), 0o600))
+		"offers:\n- {accelerator: h100-sxm, price: $2/h}\n- {accelerator: h100-sxm, "+
+		"term: reserved, price: $1/h}\n- {accelerator: l4, price: $1/h}\n"), 0o600))
 	f, err = Parse("p.yaml", []byte(text+", prices: "+path+"}"))
 	testkit.OK(t, err)
 	var names []string
