@@ -53,6 +53,24 @@ func (a *Architecture) Plain() bool {
 	})
 }
 
+// AttentionKind names the kind of attention of the layers for which engines choose kernels:
+// "heads" of keys and values, "latent" or "sparse", where an indexer chooses among latents. It is
+// empty for a model without one of these.
+func (a *Architecture) AttentionKind() string {
+	for i := range a.Groups {
+		switch m := a.Groups[i].Mixer.(type) {
+		case *Softmax, *ParallelMixers:
+			return "heads"
+		case *MLA:
+			if m.Indexer != nil {
+				return "sparse"
+			}
+			return "latent"
+		}
+	}
+	return ""
+}
+
 // Uniform returns the groups of a model of n layers that are all alike, with a norm before each
 // mixer and MLP.
 func Uniform(n int, mixer Mixer, mlp MLP) []Group {

@@ -137,7 +137,7 @@ func (v *view) findEngine() engine {
 	if e.Sampling != "" {
 		made.preset.Sorted = e.Sampling == "sorted"
 	}
-	v.chooseExperts(&made)
+	v.chooseBackends(&made)
 	made.preset.FusedAllReduce = made.preset.FusedAllReduce || e.FusedAllReduce
 	if e.PromptGraphs != "" {
 		made.preset.EagerPrompts = e.PromptGraphs == "off"
@@ -153,17 +153,18 @@ func (v *view) findEngine() engine {
 	return made
 }
 
-// chooseExperts has the engine take the back end of routed experts that the scenario asks for.
-func (v *view) chooseExperts(made *engine) {
+// chooseBackends has the engine take the back ends that the scenario asks for.
+func (v *view) chooseBackends(made *engine) {
 	e := &made.written
-	made.preset.Marlin, made.preset.Experts = e.Marlin, e.ExpertsBackend
-	if e.ExpertsBackend == "" {
-		return
+	made.preset.Marlin, made.preset.Asked = e.Marlin, e.Asked()
+	for _, of := range engines.Asks() {
+		if name := made.preset.Asked[of]; name != "" {
+			if err := made.release.CheckBackend(of, name); err != nil {
+				v.problem(of.Key(), "%v", err)
+			}
+		}
 	}
-	if err := made.release.CheckExperts(e.ExpertsBackend); err != nil {
-		v.problem("engine.experts-backend", "%v", err)
-	}
-	if e.Marlin && e.ExpertsBackend != "marlin" {
+	if e.Marlin && e.ExpertsBackend != "" && e.ExpertsBackend != "marlin" {
 		v.problem("engine.marlin", "found true beside engine.experts-backend %s; leave one of "+
 			"them out", e.ExpertsBackend)
 	}

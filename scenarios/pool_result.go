@@ -37,6 +37,11 @@ func kindResults(kinds []kind, load evidence.Load) []KindResult {
 		if r := k[0].Config.Release; !r.Version.IsZero() {
 			e = e.At(r.Version.String(), r.Measured.Compare(r.Version) == 0)
 		}
+		for _, b := range k[0].Clock.Backends() {
+			if b.Asked && b.Kin != "" && e.Grade != evidence.Here {
+				e = e.FromKin(b.Operator.Title() + " by " + b.Kin)
+			}
+		}
 		if k[0].role != sim.Mixed {
 			e = e.Apart()
 		}

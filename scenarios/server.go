@@ -2,9 +2,11 @@ package scenarios
 
 import (
 	"cmp"
+	"maps"
 
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
@@ -35,19 +37,24 @@ type Parallelism struct {
 
 // Engine is the serving engine: a preset, and the scenario's changes of it.
 type Engine struct {
-	Preset         string `json:"preset,omitempty" short:"true" jsonschema:"An engine, such as vllm, or a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
-	Version        string `json:"version,omitempty" jsonschema:"Engine's version, such as 0.15.1. Default: the newest one of which servers were measured."`
-	Scheduling     string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
-	Sampling       string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p: sorted logits) or the likeliest. Default: sorted under vLLM, else as in the engine's measurements."`
-	Eager          bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph)."`
-	ExpertsBackend string `json:"experts-backend,omitempty" jsonschema:"Library whose kernels compute routed experts, such as triton, deepgemm, cutlass, flashinfer-cutlass, flashinfer-trtllm, marlin or aiter (--moe-backend, --moe-runner-backend, moe_config.backend); or with no- before it, libraries that are left out, such as no-flashinfer,no-deepgemm. Default: as the version chooses for the format, the accelerator and the parallelism (docs/engines.md)."`
-	Marlin         bool   `json:"marlin,omitempty" jsonschema:"As experts-backend: marlin, for routed experts in MXFP4 (VLLM_MXFP4_USE_MARLIN)."`
-	FusedAllReduce bool   `json:"fused-all-reduce,omitempty" jsonschema:"Whether all-reduces also normalise what they sum (--enable-flashinfer-allreduce-fusion, fuse_allreduce_rms). Default: as the engine does."`
-	PromptGraphs   string `json:"prompt-graphs,omitempty" enum:"on,off" jsonschema:"Whether steps with prompts of at most graph tokens are launched as captured graphs too (TensorRT-LLM's enable_piecewise_cuda_graph; off with vLLM's FULL_DECODE_ONLY). Default: as the engine does."`
-	Weights        string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m,q5_k_m,q6_k,q8_0" jsonschema:"Number format of the weights. Default: as published."`
-	KVCache        string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8,fp4" jsonschema:"Number format of the KV cache. Default: that of activations."`
-	EncoderCache   int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
-	MaxModelLen    int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
+	Preset           string `json:"preset,omitempty" short:"true" jsonschema:"An engine, such as vllm, or a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
+	Version          string `json:"version,omitempty" jsonschema:"Engine's version, such as 0.15.1. Default: the newest one of which servers were measured."`
+	Scheduling       string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
+	Sampling         string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p: sorted logits) or the likeliest. Default: sorted under vLLM, else as in the engine's measurements."`
+	Eager            bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph)."`
+	ExpertsBackend   string `json:"experts-backend,omitempty" jsonschema:"Library whose kernels compute routed experts, such as triton, deepgemm, cutlass, flashinfer-cutlass, flashinfer-trtllm, marlin or aiter (--moe-backend, --moe-runner-backend, moe_config.backend); or with no- before it, libraries that are left out, such as no-flashinfer,no-deepgemm. Default: as the version chooses for the format, the accelerator and the parallelism (docs/engines.md)."`
+	ProductsBackend  string `json:"products-backend,omitempty" jsonschema:"The same, for all other matrix products, such as torch, cutlass, deepgemm, triton or marlin (--linear-backend, --fp8-gemm-backend)."`
+	AttentionBackend string `json:"attention-backend,omitempty" jsonschema:"The same, for attention, such as flash-attn, flashinfer, triton-attn, fa3 or trtllm-mha (--attention-backend, VLLM_ATTENTION_BACKEND, attn_backend)."`
+	PrefillBackend   string `json:"prefill-backend,omitempty" jsonschema:"The same, for the attention of prompts (--prefill-attention-backend). Default: attention-backend."`
+	DecodeBackend    string `json:"decode-backend,omitempty" jsonschema:"The same, for the attention of sequences that decode (--decode-attention-backend). Default: attention-backend."`
+	ExchangeBackend  string `json:"exchange-backend,omitempty" jsonschema:"The same, for the exchange of tokens between data-parallel ranks, such as deepep or allgather-reducescatter (--all2all-backend, VLLM_ALL2ALL_BACKEND, --moe-a2a-backend)."`
+	Marlin           bool   `json:"marlin,omitempty" jsonschema:"As experts-backend: marlin, for routed experts in MXFP4 (VLLM_MXFP4_USE_MARLIN)."`
+	FusedAllReduce   bool   `json:"fused-all-reduce,omitempty" jsonschema:"Whether all-reduces also normalise what they sum (--enable-flashinfer-allreduce-fusion, fuse_allreduce_rms). Default: as the engine does."`
+	PromptGraphs     string `json:"prompt-graphs,omitempty" enum:"on,off" jsonschema:"Whether steps with prompts of at most graph tokens are launched as captured graphs too (TensorRT-LLM's enable_piecewise_cuda_graph; off with vLLM's FULL_DECODE_ONLY). Default: as the engine does."`
+	Weights          string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m,q5_k_m,q6_k,q8_0" jsonschema:"Number format of the weights. Default: as published."`
+	KVCache          string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8,fp4" jsonschema:"Number format of the KV cache. Default: that of activations."`
+	EncoderCache     int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
+	MaxModelLen      int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
 
 	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps. Default: 1."`
 	Factors      Factors `json:"factors,omitzero" jsonschema:"Factors on parts of a step, as llmsim twin adapt fits them. Default: 1 each, or those of deployment."`
@@ -61,6 +68,16 @@ type Engine struct {
 	Graph        int     `json:"graph,omitempty" min:"1" jsonschema:"Largest number of tokens of a step that is launched as one captured graph."`
 	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"Time in which the host launches a kernel, in steps without a graph that only decode. A step takes at least as long as its launches."`
 	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, in steps that compute prompts."`
+}
+
+// Asked returns the back ends that the scenario asks for.
+func (e *Engine) Asked() map[engines.Operator]string {
+	asked := map[engines.Operator]string{engines.Experts: e.ExpertsBackend,
+		engines.Products: e.ProductsBackend, engines.Attention: e.AttentionBackend,
+		engines.Prefill: e.PrefillBackend, engines.Decode: e.DecodeBackend,
+		engines.Exchange: e.ExchangeBackend}
+	maps.DeleteFunc(asked, func(_ engines.Operator, name string) bool { return name == "" })
+	return asked
 }
 
 // Attention says how the attention of prompts is computed.

@@ -45,8 +45,21 @@ type Simulation struct {
 }
 
 // Explain returns the scenario with every default filled in, as YAML that gives the same result.
-// Values that neither the scenario nor the command line gives are marked as defaults.
-func (s *Simulation) Explain() ([]byte, error) { return strict.Encode(s.Scenario, s.given) }
+// Values that neither the scenario nor the command line gives are marked as defaults. Comments name
+// the back ends of each kind of server.
+func (s *Simulation) Explain() ([]byte, error) {
+	text, err := strict.Encode(s.Scenario, s.given)
+	var told []string
+	for i := range s.pools {
+		words := s.pools[i].Clock.Kernels()
+		if words == "" || slices.Contains(told, words) {
+			continue
+		}
+		told = append(told, words)
+		text = fmt.Appendf(text, "# kernels: %s\n", words)
+	}
+	return text, err
+}
 
 // Given reports whether the file or the command line sets a field, such as batching.max-sequences.
 func (s *Simulation) Given(field string) bool { return s.given(field) }

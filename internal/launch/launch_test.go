@@ -186,7 +186,7 @@ spec:
 				"parallelism.data=8 parallelism.tensor=1", ""},
 		{"python3 -m sglang.launch_server --model-path m --tp 72 --dp 72 --enable-dp-attention " +
 			"--moe-a2a-backend deepep --ep-num-redundant-experts 32 --enable-two-batch-overlap",
-			"batching.policy=sglang engine.preset=sglang model=m " +
+			"batching.policy=sglang engine.exchange-backend=deepep engine.preset=sglang model=m " +
 				"parallelism.data=72 parallelism.overlap=two-batch " +
 				"parallelism.redundant-experts=32 parallelism.tensor=1", ""},
 		// as docs.vllm.ai/en/v0.15.1/deployment/docker has it
@@ -264,9 +264,35 @@ spec:
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"model=a model", ""},
 		{"VLLM_USE_DEEP_GEMM=0 vllm serve m --moe-backend flashinfer_cutlass",
-			"engine.experts-backend=flashinfer-cutlass model=m", ""},
+			"engine.experts-backend=flashinfer-cutlass " +
+				"engine.products-backend=no-deepgemm model=m", ""},
 		{"VLLM_USE_DEEP_GEMM=0 VLLM_USE_FLASHINFER_MOE_FP8=0 vllm serve m --moe-backend auto",
-			"engine.experts-backend=no-deepgemm,no-flashinfer model=m", ""},
+			"engine.experts-backend=no-deepgemm,no-flashinfer " +
+				"engine.products-backend=no-deepgemm model=m", ""},
+		{"VLLM_ATTENTION_BACKEND=FLASHINFER_VLLM_V1 VLLM_ALL2ALL_BACKEND=deepep_low_latency " +
+			"vllm serve m -dp 8 --enable-expert-parallel",
+			"engine.attention-backend=flashinfer engine.exchange-backend=deepep-low-latency " +
+				"model=m parallelism.data=8", ""},
+		{"docker run -e VLLM_ATTENTION_BACKEND=FLASHINFER vllm/vllm-openai:v0.20.0 --model m",
+			"engine.preset=vllm engine.version=0.20.0 model=m",
+			"VLLM_ATTENTION_BACKEND: vllm has it before 0.19"},
+		{"vllm serve m --attention-config.backend TRITON_ATTN --linear-backend deep_gemm",
+			"engine.attention-backend=triton-attn engine.products-backend=deepgemm model=m", ""},
+		{"vllm serve m --attention-backend b12x-attn", "model=m",
+			"--attention-backend was left out: unknown back end of attention in vLLM"},
+		{"python3 -m sglang.launch_server --model-path m --tp 4 --attention-backend fa3 " +
+			"--prefill-attention-backend fa4 --decode-attention-backend flashinfer " +
+			"--fp8-gemm-backend flashinfer_trtllm --moe-a2a-backend deepep " +
+			"--deepep-mode low_latency",
+			"batching.policy=sglang engine.attention-backend=fa3 " +
+				"engine.decode-backend=flashinfer " +
+				"engine.exchange-backend=deepep-low-latency engine.prefill-backend=fa4 " +
+				"engine.preset=sglang engine.products-backend=flashinfer-trtllm model=m " +
+				"parallelism.expert=4 parallelism.tensor=4", ""},
+		{"cat <<EOF > x.yml\nattn_backend: FLASHINFER\nEOF\n" +
+			"trtllm-serve m --extra_llm_api_options x.yml",
+			"batching.policy=trtllm engine.attention-backend=flashinfer engine.preset=trtllm " +
+				"memory.policy=prefix-cache model=m", ""},
 		{"python3 -m sglang.launch_server --model-path m --moe-runner-backend deep_gemm",
 			"batching.policy=sglang engine.experts-backend=deepgemm engine.preset=sglang model=m",
 			""},

@@ -179,10 +179,11 @@ spec:
 // Pools are read in the forms in which engines and llm-d document them.
 func TestReadPools(t *testing.T) {
 	for name, c := range map[string]struct{ text, settings string }{
-		"SGLang": {sglangPools, "engine.preset=sglang " +
-			"fleet.pools=[{role: prefill, replicas: 1, batching: {policy: sglang}, " +
+		"SGLang": {sglangPools, "fleet.pools=[{role: prefill, replicas: 1, batching: " +
+			"{policy: sglang}, engine: {exchange-backend: deepep, preset: sglang}, " +
 			"parallelism: {data: 8, tensor: 2}}, {role: decode, replicas: 2, batching: " +
-			"{max-sequences: 128, policy: sglang}, parallelism: {tensor: 8}}] " +
+			"{max-sequences: 128, policy: sglang}, engine: {preset: sglang}, " +
+			"parallelism: {tensor: 8}}] " +
 			"model=deepseek-ai/DeepSeek-V3-0324"},
 		"vLLM": {vllmPools, "fleet.pools=[{role: prefill, replicas: 1, engine: {eager: true}}, " +
 			"{role: decode, replicas: 1}] model=Qwen/Qwen3-0.6B"},

@@ -106,6 +106,9 @@ func (l *Lesson) oneToken(p *doc.Blocks) {
 		small, units.Significant(work.FLOPs/1e9, 3), units.FormatDuration(work.FLOPs/flops),
 		units.FormatFLOPRate(flops), units.Figure(intensity), units.Figure(flops/bandwidth), limits,
 		units.Times(longer))
+	if words := l.steps.Clock.Kernels(); words != "" {
+		say(p, "The engine chooses libraries of kernels: %s.", words)
+	}
 	slow := read / l.desktop.Bandwidth
 	say(p, "A desktop at %s needs %s a token, which is %s times longer. This is the ratio of the "+
 		"bandwidths, and does not depend on the number of cores.",

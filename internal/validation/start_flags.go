@@ -89,10 +89,10 @@ func (s startFlags) experts(d *deployment) string {
 	}
 	for _, flag := range []string{"moe-backend", "moe-runner-backend", "moe_config.backend"} {
 		if name := s[flag]; name != "" {
-			return engines.ExpertsName(name)
+			return engines.BackendName(name)
 		}
 	}
-	return release.AskedExperts(release.Version, s)
+	return release.AskedBackend(engines.Experts, release.Version, s)
 }
 
 // withMTP reports whether flags have the server draft by multi-token prediction, beyond doubt.

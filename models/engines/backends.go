@@ -9,13 +9,63 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
+// Operator is a part of a step for which an engine chooses among back ends, which are libraries of
+// kernels.
+type Operator string
+
+// The operators with back ends. Attention is Prefill and Decode together: a rule for it holds for
+// both.
+const (
+	Experts   Operator = "experts"   // the matrix products of routed experts
+	Products  Operator = "products"  // all other matrix products
+	Attention Operator = "attention" // attention of any tokens
+	Prefill   Operator = "prefill"   // the attention of prompts
+	Decode    Operator = "decode"    // the attention of sequences that decode
+	Exchange  Operator = "exchange"  // the exchange of tokens between data-parallel ranks
+)
+
+// Operators returns the operators that have one back end each.
+func Operators() []Operator { return []Operator{Experts, Products, Prefill, Decode, Exchange} }
+
+// Asks returns the operators whose back end a scenario may name: Attention stands for two.
+func Asks() []Operator { return append(Operators(), Attention) }
+
+// Key returns the key of a scenario that names the back end of the operator.
+func (o Operator) Key() string { return "engine." + string(o) + "-backend" }
+
+// Title returns the operator in words.
+func (o Operator) Title() string {
+	switch o {
+	case Products:
+		return "matrix products"
+	case Prefill:
+		return "attention of prompts"
+	case Decode:
+		return "attention of decoding"
+	case Exchange:
+		return "the exchange of experts' tokens"
+	}
+	return string(o)
+}
+
+// is reports whether a rule or a switch for o says something of other.
+func (o Operator) is(other Operator) bool {
+	if o == "" {
+		o = Experts
+	}
+	half := func(x Operator) bool { return x == Prefill || x == Decode }
+	return o == other || o == Attention && half(other) || other == Attention && half(o)
+}
+
 // without begins what is asked for where a back end shall not be taken.
 const without = "no-"
 
-// Backend returns the kernels that the release takes for routed experts of a format. Asked is
-// empty, the name of a back end, or names after "no-" with commas between them that leave out the
-// back ends that begin with them. It returns false if the registry does not say.
-func (r *Release) Backend(format hardware.DType, at Place, asked string) (Backend, bool) {
+// Backend returns the kernels that the release takes for an operator. The format is the KV
+// cache's for attention, and else the weights'. Asked is empty, the name of a back end, or names
+// after "no-" with commas between them that leave out the back ends that begin with them. It
+// returns false if the registry does not say.
+func (r *Release) Backend(of Operator, format hardware.DType, at Place, asked string) (Backend,
+	bool) {
 	if r.Engine == nil {
 		return Backend{}, false
 	}
@@ -24,7 +74,7 @@ func (r *Release) Backend(format hardware.DType, at Place, asked string) (Backen
 	for i := range r.Kernels {
 		b := &r.Kernels[i]
 		switch {
-		case !b.has(format, at.Accelerator.Generation):
+		case !b.Of.is(of) || !b.has(format, at):
 		case named && b.Name == asked:
 			if fallback == nil {
 				fallback = b
@@ -43,10 +93,32 @@ func (r *Release) Backend(format hardware.DType, at Place, asked string) (Backen
 	return chosen, true
 }
 
-// has reports whether the back end is for a format on a generation.
-func (b *Backend) has(format hardware.DType, generation string) bool {
+// Kin returns the back end whose servers were measured in place of one: the own choice of the
+// nearest measured version. It is empty if the given one is the own choice of some measured version
+// of the preset, or if the registry does not say what the nearest one takes.
+func (r *Release) Kin(of Operator, format hardware.DType, at Place, name string) (kin string) {
+	near := r.nearest(r.Preset, r.Version)
+	for _, e := range r.Evidence {
+		if e.Preset != r.Preset {
+			continue
+		}
+		measured := Release{Engine: r.Engine, Version: e.Version}
+		own, _ := measured.Backend(of, format, at, "")
+		if own.Name == name {
+			return ""
+		}
+		if e.Version == near {
+			kin = own.Name
+		}
+	}
+	return kin
+}
+
+// has reports whether the back end is for a format and a kind of attention on a generation.
+func (b *Backend) has(format hardware.DType, at Place) bool {
 	return (len(b.Formats) == 0 || slices.Contains(b.Formats, format)) &&
-		(len(b.Generations) == 0 || slices.Contains(b.Generations, generation))
+		(len(b.Generations) == 0 || slices.Contains(b.Generations, at.Accelerator.Generation)) &&
+		(b.Attention == "" || b.Attention == at.Attention)
 }
 
 // leftOut reports whether what is asked for leaves a back end out.
@@ -59,12 +131,14 @@ func leftOut(name, asked string) bool {
 	return false
 }
 
-// CheckExperts returns an error, with the nearest name, for back ends of routed experts that the
+// CheckBackend returns an error, with the nearest name, for back ends of an operator that the
 // engine does not have.
-func (e *Engine) CheckExperts(asked string) error {
+func (e *Engine) CheckBackend(of Operator, asked string) error {
 	var known []string
-	for _, b := range e.Kernels {
-		known = append(known, b.Name)
+	for i := range e.Kernels {
+		if b := &e.Kernels[i]; b.Of.is(of) {
+			known = append(known, b.Name)
+		}
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
@@ -77,26 +151,26 @@ func (e *Engine) CheckExperts(asked string) error {
 		case len(known) == 0:
 			return fmt.Errorf("found %q; %s has no choice of them", asked, e.Title)
 		default:
-			return fmt.Errorf("%s", nearest.Unknown("back end of experts in "+e.Title, prefix,
-				known))
+			return fmt.Errorf("%s", nearest.Unknown("back end of "+of.Title()+" in "+e.Title,
+				prefix, known))
 		}
 	}
 	return nil
 }
 
-// AskedExperts returns what flags and environment variables ask for as the back end of routed
-// experts, in the form of Release.Backend; "" where they do not say. A zero version means any.
-func (e *Engine) AskedExperts(v Version, given map[string]string) string {
+// AskedBackend returns what flags and environment variables ask for as the back end of an operator,
+// in the form of Release.Backend; "" where they do not say. A zero version means any.
+func (e *Engine) AskedBackend(of Operator, v Version, given map[string]string) string {
 	var left []string
 	for i := range e.Switches {
 		s := &e.Switches[i]
-		if !v.IsZero() && !s.Versions.Has(v) || !s.isSet(given) {
+		if !s.Of.is(of) || !v.IsZero() && !s.Versions.Has(v) || !s.isSet(given) {
 			continue
 		}
-		if !strings.HasPrefix(s.Experts, without) {
-			return s.Experts
+		if !strings.HasPrefix(s.Backend, without) {
+			return s.Backend
 		}
-		left = append(left, s.Experts)
+		left = append(left, s.Backend)
 	}
 	slices.Sort(left)
 	return strings.Join(slices.Compact(left), ",")
@@ -112,28 +186,32 @@ func (s *Switch) isSet(given map[string]string) bool {
 	return true
 }
 
-// ExpertsName returns the name that the registry has for a back end of routed experts as flags
-// write it, and "" for the engine's own choice.
-func ExpertsName(flag string) string {
-	switch name := strings.ReplaceAll(strings.ToLower(flag), "_", "-"); name {
+// BackendName returns the name that the registry has for a back end as flags write it, and "" for
+// the engine's own choice. Up to 0.11 vLLM's variable told of some that they are of version 1.
+func BackendName(flag string) string {
+	name := strings.ReplaceAll(strings.ToLower(flag), "_", "-")
+	switch name = strings.TrimSuffix(name, "-vllm-v1"); name {
 	case "auto":
 		return ""
 	case "deep-gemm":
 		return "deepgemm"
 	case "vllm-cutlass":
 		return "cutlass"
-	default:
-		return name
+	case "flashinfer-all2allv":
+		return "flashinfer-nvlink-two-sided"
 	}
+	return name
 }
 
-// ExpertsFlag returns a back end of routed experts as the flags of an engine write it.
-func (e *Engine) ExpertsFlag(name string) string {
-	if e.Name == "trtllm" {
+// BackendFlag returns a back end as the flags of an engine write it.
+func (e *Engine) BackendFlag(of Operator, name string) string {
+	switch {
+	case e.Name == "trtllm":
 		return strings.ToUpper(name)
-	}
-	if name == "deepgemm" {
+	case name == "deepgemm":
 		return "deep_gemm"
+	case e.Name == "vllm" && of == Attention:
+		name = strings.ToUpper(name)
 	}
 	return strings.ReplaceAll(name, "-", "_")
 }

@@ -195,10 +195,11 @@ func TestLimitsOfBatches(t *testing.T) {
 	}
 }
 
-// Each release has exactly one back end of routed experts for each format that the engine has on a
-// generation, which neither a further release nor a further tensor rank takes away; asked for by
-// its name, it is the same one, and left out, it is another one or none.
-func TestEachReleaseHasOneBackEndOfExperts(t *testing.T) {
+// Each release has at most one back end of an operator, and exactly one of routed experts for each
+// format that the engine has on a generation, which neither a further release nor a further tensor
+// rank takes away; asked for by its name, it is the same one, and left out, it is another one or
+// none. Of a measured version it is its own kin.
+func TestEachReleaseHasOneBackEnd(t *testing.T) {
 	generations := []string{"turing", "ampere", "ampere-rtx", "ada", "hopper", "blackwell",
 		"blackwell-rtx", "cdna3", "cdna4"}
 	formats := []hardware.DType{hardware.BF16, hardware.FP8, hardware.FP8Block, hardware.FP4,
@@ -215,25 +216,39 @@ func TestEachReleaseHasOneBackEndOfExperts(t *testing.T) {
 			Tensor: rapid.IntRange(0, 16).Draw(t, "tensor"),
 			Expert: rapid.SampledFrom([]int{0, 1, 8}).Draw(t, "expert"),
 			Data:   rapid.SampledFrom([]int{0, 1, 8}).Draw(t, "data"),
-			Model:  rapid.SampledFrom([]string{"deepseek-v3", "mixtral-8x7b"}).Draw(t, "model"),
+			Model:  rapid.SampledFrom([]string{"deepseek-v3", "gpt-oss-20b"}).Draw(t, "model"),
+			Attention: rapid.SampledFrom([]string{"heads", "latent", "sparse"}).Draw(t,
+				"attention"),
 		}
 		format := rapid.SampledFrom(formats).Draw(t, "format")
-		b, ok := r.Backend(format, at, "")
+		of := rapid.SampledFrom(engines.Operators()).Draw(t, "operator")
+		b, ok := r.Backend(of, format, at, "")
+		if !ok && of != engines.Experts {
+			return
+		}
 		if !ok || b.Name == "" || b.Asked {
 			t.Fatalf("%s %s has %+v for %s on %s", e, r.Version, b, format,
 				at.Accelerator.Generation)
 		}
-		testkit.OK(t, r.CheckExperts(b.Name))
-		if named, ok := r.Backend(format, at, b.Name); !ok ||
+		testkit.OK(t, r.CheckBackend(of, b.Name))
+		if named, ok := r.Backend(of, format, at, b.Name); !ok ||
 			named.Name != b.Name || named.Few != "" {
 			t.Fatalf("asked for %s, found %+v", b.Name, named)
 		}
-		if other, ok := r.Backend(format, at, "no-"+b.Name); ok &&
+		if other, ok := r.Backend(of, format, at, "no-"+b.Name); ok &&
 			other.Name == b.Name {
 			t.Fatalf("without %s, found %+v", b.Name, other)
 		}
-		if engines.ExpertsName(r.ExpertsFlag(b.Name)) != b.Name {
-			t.Fatalf("%s is written %s", b.Name, r.ExpertsFlag(b.Name))
+		if flag := r.BackendFlag(of, b.Name); engines.BackendName(flag) != b.Name {
+			t.Fatalf("%s is written %s", b.Name, flag)
+		}
+		m := rapid.SampledFrom(r.Evidence).Draw(t, "measured")
+		measured, err := engines.Find(e, m.Version.String())
+		testkit.OK(t, err)
+		own, _ := measured.Backend(of, format, at, "")
+		if kin := measured.Kin(of, format, at, own.Name); m.Preset == measured.Preset &&
+			kin != "" {
+			t.Fatalf("%s %s was measured, and has the times of %s", e, m.Version, kin)
 		}
 	})
 }
@@ -282,7 +297,8 @@ func TestBackEndsOfExperts(t *testing.T) {
 		}
 		at := engines.Place{Accelerator: &hardware.Accelerator{Generation: c.generation},
 			Tensor: c.tensor, Expert: c.expert, Model: "deepseek-v3"}
-		b, _ := r.Backend(c.format, at, r.AskedExperts(r.Version, given))
+		b, _ := r.Backend(engines.Experts, c.format, at, r.AskedBackend(engines.Experts, r.Version,
+			given))
 		if b.Name != c.want {
 			t.Errorf("%s %s has %q for %s on %s, TP %d, EP %d, %s, want %s", c.name, c.version,
 				b.Name, c.format, c.generation, c.tensor, c.expert, c.flags, c.want)
@@ -291,7 +307,8 @@ func TestBackEndsOfExperts(t *testing.T) {
 	r, err := engines.Find("vllm", "")
 	testkit.OK(t, err)
 	for asked, want := range map[string]string{"tritn": "triton", "no-deepgem,": "deepgemm"} {
-		if err := r.CheckExperts(asked); err == nil || !strings.Contains(err.Error(), want) {
+		if err := r.CheckBackend(engines.Experts, asked); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", asked, err)
 		}
 	}

@@ -20,7 +20,7 @@ func ExampleFind() {
 	}
 	h100, _ := machines.Accelerator("h100-sxm")
 	at := engines.Place{Accelerator: &h100}
-	experts, _ := release.Backend(hardware.FP8Block, at, "")
+	experts, _ := release.Backend(engines.Experts, hardware.FP8Block, at, "")
 	fmt.Println(release.Preset, release.Measured)
 	fmt.Println(release.Count("batching.max-sequences", at), experts.Name)
 	// Output:

@@ -37,10 +37,10 @@ type Engine struct {
 	// Memory is the accelerator memory that the engine itself takes. The first entry counts whose
 	// conditions hold; where none holds, the preset's fitted memory does.
 	Memory []Memory
-	// Kernels are the back ends of routed experts that the engine has. Unasked, it takes the first
-	// one whose conditions hold.
+	// Kernels are the back ends that the engine has. Unasked, it takes the first one of an operator
+	// whose conditions hold.
 	Kernels []Backend
-	// Switches are flags and environment variables that choose back ends of routed experts.
+	// Switches are flags and environment variables that choose back ends.
 	Switches []Switch
 }
 
@@ -180,10 +180,14 @@ type Conditions struct {
 	Models []string
 }
 
-// Backend is the library whose kernels an engine takes for routed experts.
+// Backend is the library whose kernels an engine takes for an operator.
 type Backend struct {
-	// Formats are number formats of the weights, and Generations are generations of accelerators.
-	// Empty lists mean any.
+	// Of is the operator; empty for routed experts.
+	Of Operator
+	// Attention is the kind of attention that it is for, as in Place; empty for any.
+	Attention string
+	// Formats are number formats of the weights, or of the KV cache for attention, and Generations
+	// are generations of accelerators. Empty lists mean any.
 	Formats     []hardware.DType
 	Generations []string
 	Versions    Range `yaml:",inline"`
@@ -199,14 +203,16 @@ type Backend struct {
 	Source   string
 }
 
-// Switch maps flags or environment variables to the back end of routed experts.
+// Switch maps flags or environment variables to the back end of an operator.
 type Switch struct {
+	// Of is the operator; empty for routed experts.
+	Of Operator
 	// Set are the variables or flags, without leading hyphens, and their values.
 	Set      map[string]string
 	Versions Range `yaml:",inline"`
-	// Experts is the name of a back end, or a "no-" before the beginning of the names of back ends
+	// Backend is the name of a back end, or a "no-" before the beginning of the names of back ends
 	// that are not taken.
-	Experts string
+	Backend string
 	Source  string
 }
 

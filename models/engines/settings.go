@@ -24,6 +24,9 @@ type Place struct {
 	Expert, Data int
 	// Model is the name of the model.
 	Model string
+	// Attention is the kind of attention of the model: "heads", "latent", or "sparse", where an
+	// indexer chooses among latents.
+	Attention string
 }
 
 // Setting returns what the release does without further flags, and false if the registry does not

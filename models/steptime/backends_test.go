@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/engines"
@@ -24,7 +26,7 @@ func TestBackEndsOfExpertsHaveTheirTimes(t *testing.T) {
 	clock := func(release string, expert int, asked string) (*Clock, error) {
 		engine, err := FindEngine("vllm-v1")
 		testkit.OK(t, err)
-		engine.Experts = asked
+		engine.Asked = map[engines.Operator]string{engines.Experts: asked}
 		version, err := engines.ParseVersion(release)
 		testkit.OK(t, err)
 		return New(Config{Model: model, Accelerator: &gpu, ScaleUp: &scaleUp, Engine: engine,
@@ -70,4 +72,76 @@ func TestBackEndsOfExpertsHaveTheirTimes(t *testing.T) {
 			t.Errorf("%q lacks %q", c.Warnings(), want)
 		}
 	}
+}
+
+// A back end of attention, products or exchanges takes the times of the engine's own, which were
+// measured: whatever is asked for, in any release, each step takes as long. Only where it is not
+// the own choice of a measured release are kin named, in one warning for each operator, and only
+// what is asked for beside the own choice is marked as asked.
+func TestOtherBackEndsHaveTheTimesOfKin(t *testing.T) {
+	catalog, err := hardware.Load()
+	testkit.OK(t, err)
+	all := t
+	rapid.Check(t, func(t *rapid.T) {
+		model, gpu := known(all, rapid.SampledFrom([]string{"deepseek-v3", "llama-3.1-8b",
+			"gpt-oss-20b", "deepseek-v3.2"}).Draw(t, "model"),
+			rapid.SampledFrom([]string{"h200-sxm", "b200-sxm", "a100-80gb-sxm"}).Draw(t, "gpu"))
+		scaleUp, err := catalog.Link(gpu.ScaleUp)
+		testkit.OK(t, err)
+		name := rapid.SampledFrom([]string{"vllm", "sglang", "trtllm"}).Draw(t, "engine")
+		registry, err := engines.Find(name, "")
+		testkit.OK(t, err)
+		measured := rapid.SampledFrom(registry.Evidence).Draw(t, "release")
+		cfg := Config{Model: model, Accelerator: &gpu, ScaleUp: &scaleUp,
+			Version: measured.Version, Parallel: Parallelism{Tensor: 1}}
+		if model.Experts() != nil {
+			cfg.Parallel.Data = 8
+		}
+		cfg.Engine, err = FindEngine(measured.Preset)
+		testkit.OK(t, err)
+		own, err := New(cfg)
+		if err != nil {
+			return
+		}
+		of := rapid.SampledFrom(engines.Operators()[1:]).Draw(t, "operator")
+		var names []string
+		for i := range registry.Kernels {
+			if name := registry.Kernels[i].Name; registry.CheckBackend(of, name) == nil {
+				names = append(names, name)
+			}
+		}
+		if names == nil {
+			return
+		}
+		asked := rapid.SampledFrom(names).Draw(t, "asked")
+		cfg.Engine.Asked = map[engines.Operator]string{of: asked}
+		other, err := New(cfg)
+		testkit.OK(t, err)
+		step := &sim.Step{Decodes: 3, DecodeTokens: 3, Context: 3000,
+			Prefill: []sim.Chunk{{New: rapid.IntRange(1, 4096).Draw(t, "tokens"), Last: true}}}
+		if a, b := own.Duration(step), other.Duration(step); a != b {
+			t.Fatalf("%s by %s takes %v, and %v by the own choice", of, asked, b, a)
+		}
+		before := map[engines.Operator]Chosen{}
+		for _, b := range own.Backends() {
+			before[b.Operator] = b
+			if b.Asked || b.Name == "" || b.Kin == b.Name {
+				t.Fatalf("unasked: %+v", b)
+			}
+		}
+		for _, b := range other.Backends() {
+			unasked := before[b.Operator]
+			switch {
+			case b.Operator != of && b != unasked:
+				t.Fatalf("asked for %s by %s, found %+v, before %+v", of, asked, b, unasked)
+			case b.Operator == of && (b.Name != asked || b.Asked != (unasked.Name != asked)):
+				t.Fatalf("asked for %s, found %+v in place of %+v", asked, b, unasked)
+			}
+			words := b.Operator.Title() + " by " + b.Name + ": no server of " + measured.Preset
+			if b.Operator != engines.Experts && slices.ContainsFunc(other.Warnings(),
+				func(w string) bool { return strings.HasPrefix(w, words) }) != (b.Kin != "") {
+				t.Fatalf("%+v beside %q", b, other.Warnings())
+			}
+		}
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -139,6 +140,20 @@ func (c *Clock) slowdown() slowdown { return slowdown(c.cfg.Slowdown) }
 
 // Warnings returns facts about the basis of the predictions that a reader should know.
 func (c *Clock) Warnings() []string { return c.warnings }
+
+// Backends returns the back ends of the operators, as far as the registry of package engines knows
+// them. They are shared: do not change them.
+func (c *Clock) Backends() []Chosen { return c.cfg.backends }
+
+// Kernels names the back ends of the operators in words; empty where none is known.
+func (c *Clock) Kernels() string {
+	var list []string
+	for i := range c.cfg.backends {
+		b := &c.cfg.backends[i]
+		list = append(list, b.Operator.Title()+" by "+b.Name)
+	}
+	return strings.Join(list, ", ")
+}
 
 // ImageTime returns the time in which one image or sound is encoded, 0 if the clock has no encoder.
 func (c *Clock) ImageTime() sim.Time { return c.images.time }

@@ -54,8 +54,10 @@ type Config struct {
 	// prediction is wrong; 0 means 1.
 	Slowdown float64
 
-	// backend is the back end of routed experts, once it is resolved.
-	backend engines.Backend
+	// experts is the back end of routed experts, and backends lists the back end of each operator.
+	// resolve sets them.
+	experts  engines.Backend
+	backends []Chosen
 }
 
 // Factors multiply the times of parts of a step, as they were fitted to a deployment. Each is above
@@ -159,7 +161,7 @@ func (c Config) resolve() (Config, []string, error) {
 	if err := refuseShards(c.Engine.Kernels, c.Model, p, c.Weights); err != nil {
 		return c, nil, err
 	}
-	warnings := append(c.findConstants(), c.chooseBackend()...)
+	warnings := append(c.findConstants(), c.chooseBackends()...)
 	if c.Kernels == nil && c.Engine.Kernels != "" {
 		kernels, err := hardware.FindKernels(c.Engine.Kernels, c.Accelerator)
 		if err != nil {
@@ -173,33 +175,6 @@ func (c Config) resolve() (Config, []string, error) {
 		c.Constants = &constants
 	}
 	return c.atLevel(), warnings, nil
-}
-
-// chooseBackend sets the back end of routed experts by the rules of the engine's release, and
-// returns a warning where it is asked for one that the engine is not known to have there.
-func (c *Config) chooseBackend() []string {
-	asked := c.Engine.Experts
-	release, err := engines.Find(c.Engine.Name, "")
-	if err != nil || c.Model.Experts() == nil {
-		return nil // nothing is known of the engine, or there is nothing to choose
-	}
-	if c.Engine.Marlin && c.Weights == hardware.MXFP4 {
-		c.backend = engines.Backend{Name: "marlin"}
-		return nil
-	}
-	if !c.Version.IsZero() {
-		release.Version = c.Version
-	}
-	p := &c.Parallel
-	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor, Expert: p.Expert,
-		Data: p.Data, Model: c.Model.Name}
-	var ok bool
-	if c.backend, ok = release.Backend(c.Weights, at, asked); !ok && asked != "" {
-		c.backend.Name = asked
-		return []string{fmt.Sprintf("%s is not known to have experts in %s by %s on %s",
-			release.Title, c.Weights, asked, c.Accelerator.Name)}
-	}
-	return nil
 }
 
 // findConstants sets the constants that are not given, and returns warnings about them.

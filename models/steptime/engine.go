@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // Engine holds the constants of a serving engine: the times that it adds to the work of the
@@ -81,9 +82,9 @@ type Engine struct {
 	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
 	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.
 	Kernels string
-	// Experts is the back end that is asked for routed experts, in the form of
-	// engines.Release.Backend; empty for the engine's own choice.
-	Experts string `yaml:"-"`
+	// Asked names the back ends that are asked for, in the form of engines.Release.Backend. For all
+	// other operators the engine chooses.
+	Asked map[engines.Operator]string `yaml:"-"`
 	// Marlin asks for Marlin's kernels where the experts are in MXFP4.
 	Marlin bool `yaml:"-"`
 	// Layer is the time that a layer takes in a running model in addition to the sum of its

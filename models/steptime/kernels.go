@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -201,7 +202,7 @@ func (c *productCosts) fusesQuantise(l *models.Linear) bool {
 
 // chooseExperts sets what the kernels of routed experts reach.
 func (c *productCosts) chooseExperts() {
-	b := &c.cfg.backend
+	b := &c.cfg.experts
 	c.experts = c.expertsOf(b.Name)
 	if b.Few != "" {
 		c.few, c.fewBelow = c.expertsOf(b.Few), b.FewBelow
@@ -239,6 +240,11 @@ func (c *productCosts) expertsOf(backend string) hardware.ExpertKernel {
 	}
 	e.Kernel += factors.Held * hardware.Seconds(c.heldExperts())
 	if kin != "" && c.cfg.Model.Experts() != nil {
+		for i := range c.cfg.backends {
+			if chosen := &c.cfg.backends[i]; chosen.Operator == engines.Experts {
+				chosen.Kin = kin
+			}
+		}
 		c.warnings = append(c.warnings, fmt.Sprintf("experts in %s by %s: no server of %s with "+
 			"them was measured, so what they reach beside kernels alone is that of %s", format,
 			backend, c.engine.Name, kin))

@@ -43,7 +43,7 @@ func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 				if !p.expertsWhole {
 					continue
 				}
-				b := c.cfg.backend.Name
+				b := c.cfg.experts.Name
 				alone, _, _ := c.kernels.Expert(p.expertKernels(b), b)
 				if p.experts.Compute > alone.Compute {
 					t.Errorf("%s on %s: experts in %s by %s compute at %g, alone at %g", e.Name,

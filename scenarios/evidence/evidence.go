@@ -345,13 +345,19 @@ func inWords(share float64) string {
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
 // evidence for a server that does both. A measurement of the latter counts as a distant one.
 func (e Evidence) Apart() Evidence {
-	e = e.uncorrected()
 	e.InPool = true
+	return e.FromKin("prefill and decode on one server")
+}
+
+// FromKin returns the evidence for a server that differs from the measured ones in that they have
+// what is named. A measurement of such a server counts as a distant one.
+func (e Evidence) FromKin(measured string) Evidence {
+	e = e.uncorrected()
 	if slices.Contains([]Grade{Here, Measured, Relative}, e.Grade) {
 		e.Grade = Distant
 	}
 	if e.Grade == Distant {
-		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
+		e.Differs = append(slices.Clip(e.Differs), measured)
 		e.Unlike = true
 		return e.judged()
 	}

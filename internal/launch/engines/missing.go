@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	registry "github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -105,10 +106,12 @@ func (d *Replica) missing(e *Engine) (list []string) {
 		say("engine.weights %s: no published checkpoint of %s with such weights is known here; "+
 			"name one", weights, d.Model)
 	}
-	if asked := d.Engine.ExpertsBackend; asked != "" && slices.Contains(e.Table.Write(
-		e.express(d), e.VersionOf(d), d.Ranks(), options.Server).Left, "engine.experts-backend") {
-		say("engine.experts-backend %s: no flag of %s %s says so; set its environment variables",
-			asked, e.Name, e.VersionOf(d))
+	left := e.Table.Write(e.express(d), e.VersionOf(d), d.Ranks(), options.Server).Left
+	for _, of := range registry.Asks() {
+		if slices.Contains(left, of.Key()) {
+			say("%s %s: no flag of %s %s says so; set its environment variables", of.Key(),
+				d.Engine.Asked()[of], e.Name, e.VersionOf(d))
+		}
 	}
 	if asked := d.Engine.PromptGraphs; d.Given("engine.prompt-graphs") &&
 		(e.Name != "vllm" || asked != "off") {

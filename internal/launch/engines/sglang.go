@@ -2,8 +2,10 @@ package engines
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/options"
+	registry "github.com/llmsim/llmsim/models/engines"
 )
 
 // sglang describes SGLang: https://docs.sglang.io/advanced_features/server_arguments.html.
@@ -49,6 +51,11 @@ func expressSGLang(d *Replica) options.Terms {
 	if d.Role != "mixed" {
 		t["transfer"] = "nixl"
 	}
+	key := registry.Exchange.Key()
+	if name, mode, _ := strings.Cut(t[key], "-"); name == "deepep" {
+		t[key] = name
+		t.Set("deepep-mode", mode)
+	}
 	t["host"] = "0.0.0.0"
 	d.expressDrafter("sglang", t)
 	return t
@@ -60,8 +67,11 @@ func interpretSGLang(r *Reading) {
 	r.Set("engine.preset", "sglang")
 	r.Set("batching.policy", "sglang")
 	_, attention := r.Take("attention")
-	backend, _ := r.Take("exchange")
-	exchange := backend != "" && backend != "none"
+	key := registry.Exchange.Key()
+	exchange := r.Terms[key] != "" && r.Terms[key] != "none"
+	if mode, _ := r.Take("deepep-mode"); mode != "" && r.Terms[key] == "deepep" {
+		r.Set(key, "deepep-"+mode)
+	}
 	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
 	if _, whole := r.Take("hybrid-manager"); whole {
 		r.keepsWhole("radix", "--disable-hybrid-swa-memory")

@@ -36,7 +36,9 @@ func (d *Replica) common() options.Terms {
 		t["engine.graph"] = strconv.Itoa(d.Graph)
 	}
 	t.Set("engine.scheduling", d.Engine.Scheduling)
-	t.Set("engine.experts-backend", d.Engine.ExpertsBackend)
+	for of, name := range d.Engine.Asked() {
+		t[of.Key()] = name
+	}
 	return t
 }
 

@@ -38,8 +38,6 @@ func notes(name string) string {
 	switch name {
 	case "kernels":
 		return "kernels follow from engine.preset"
-	case "exchange":
-		return "the link and the exchange of experts follow from the hardware"
 	}
 	return name
 }
@@ -55,11 +53,11 @@ const decodeOnly = " decode-only"
 const inCheckpoint = "as the checkpoint says"
 
 // unread is the kind of options that are written, and say nothing where they are read; switches is
-// the kind of variables that choose back ends together, and experts of options that name one.
+// the kind of variables that choose back ends together, and backend of options that name one.
 const (
 	unread   = "unread"
 	switches = "switches"
-	experts  = "experts"
+	backend  = "backend"
 	// refused is the kind of options that end the command, since they decide sizes or bytes that no
 	// scenario has.
 	refused = "refused"
@@ -76,9 +74,9 @@ func kindOf(name string) kind {
 		return kind{same, as}
 	case unread, switches, refused:
 		return kind{words("", ""), as}
-	case experts:
+	case backend:
 		return kind{func(text string) (string, error) {
-			return engines.ExpertsName(text), nil
+			return engines.BackendName(text), nil
 		}, as}
 	case "count":
 		return kind{count, as}
@@ -107,6 +105,11 @@ func kindOf(name string) kind {
 		return kind{redundantExperts, func(n string) (string, bool) {
 			return `{"num_redundant_experts":` + n + "}", true
 		}}
+	case "deepep-mode":
+		return kind{words("auto", "", "normal", "normal", "low_latency", "low-latency"),
+			oneOf("normal", "normal", "low-latency", "low_latency")}
+	case "attention-config":
+		return kind{attentionConfig, never}
 	case "compilation":
 		return kind{compilation, never}
 	case "decode-only":
@@ -399,6 +402,18 @@ func overrides(text string) (string, error) {
 // sizes matches the keys of a model's config that decide its sizes or formats.
 var sizes = regexp.MustCompile(`^(?:num_|n_|head_|v_head|.*(?:_size|_dim|_rank|_window|dtype|` +
 	`quantization_config|layer_types)$)`)
+
+// attentionConfig reads the back end in vLLM's settings of attention (vllm/config/attention.py).
+func attentionConfig(text string) (string, error) {
+	var config struct{ Backend string }
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", fmt.Errorf("found %q; want JSON: %w", text, err)
+	}
+	if config.Backend == "" {
+		return "", leftOut(notes("kernels"))
+	}
+	return engines.BackendName(config.Backend), nil
+}
 
 // compilation reads which steps vLLM launches as a graph (vllm/config/compilation.py, v0.15).
 func compilation(text string) (string, error) {

@@ -25,6 +25,7 @@ func TestFlagsThatAreReadArePublished(t *testing.T) {
 		"-O", "--optimization-level", // vLLM, one before and one since v0.15
 		"--swap-space", "--disable-log-requests", "--cuda-graph-sizes", // vLLM before v0.12
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
+		"--linear-backend",
 		"--prefill-schedule-interval",
 		"--uvicorn-log-level", "--disable-uvicorn-access-log",
 		"--mamba-ssm-cache-dtype", // vLLM, vllm/config/cache.py

@@ -79,7 +79,7 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 	if err := r.waiting(); err != nil {
 		return nil, err
 	}
-	if err := r.chooseExperts(); err != nil {
+	if err := r.chooseBackends(); err != nil {
 		return nil, err
 	}
 	if off, given := r.Terms["engine.eager"]; off == "false" {
@@ -175,23 +175,26 @@ func namesSizes(name string) bool {
 	})
 }
 
-// chooseExperts sets the back end of routed experts that the switches of the environment choose,
-// unless a flag names one, and refuses a name that the engine does not have.
-func (r *Reading) chooseExperts() error {
-	const term = "engine.experts-backend"
+// chooseBackends sets the back ends that the switches of the environment choose, unless a flag
+// names one. It refuses a back end of routed experts that the engine does not have, and leaves
+// others out: forks have more, and they decide less.
+func (r *Reading) chooseBackends() error {
 	release, err := engines.Find(r.table.Engine, "")
 	if err != nil {
 		return err
 	}
-	if name := r.Terms[term]; name != "" {
-		if err := release.CheckExperts(name); err != nil {
-			return fmt.Errorf("%s: %w", r.Flags[term], err)
+	for _, of := range engines.Asks() {
+		if name := r.Terms[of.Key()]; name != "" {
+			err := release.CheckBackend(of, name)
+			if err != nil && of == engines.Experts {
+				return fmt.Errorf("%s: %w", r.Flags[of.Key()], err)
+			} else if err != nil {
+				r.Take(of.Key())
+				r.ignore(r.Flags[of.Key()], "%s was left out: %v", r.Flags[of.Key()], err)
+			}
+		} else if of != engines.Experts || r.Terms["engine.marlin"] == "" {
+			Terms(r.Terms).Set(of.Key(), release.AskedBackend(of, r.command.Version, r.command.Env))
 		}
-		return nil
-	}
-	if asked := release.AskedExperts(r.command.Version, r.command.Env); asked != "" &&
-		r.Terms["engine.marlin"] == "" {
-		r.Set(term, asked)
 	}
 	return nil
 }
@@ -379,6 +382,9 @@ func (r *Reading) takeModel(name string) error {
 func (r *Reading) take(o *Option, name, value string, off bool) error {
 	if v := r.command.Version; !v.IsZero() && !o.Has(v) {
 		r.Note("%s: %s has it %s, and the image has %s", name, r.table.Engine, o.Range, v)
+		if slices.Contains(o.Env, name) { // which the engine does not look at
+			return nil
+		}
 	}
 	if o.Kind == refused {
 		why := strings.TrimSpace(name+" "+value) + ": " + o.Note

@@ -57,8 +57,8 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 			written[o.Term] && o.Only == "" || !o.Has(version) || o.Kind == refused {
 			continue
 		}
-		if o.Kind == experts {
-			value, given = t.expertsFlag(value)
+		if o.Kind == backend {
+			value, given = t.backendFlag(o.Term, value)
 		}
 		text, ok := o.write(value, ranks)
 		if !ok || !given {
@@ -93,12 +93,14 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 	return w
 }
 
-// expertsFlag returns a back end of routed experts as the engine's flag has it, and false for what
-// no flag says: that some are left out, or one of another engine's.
-func (t *Table) expertsFlag(name string) (string, bool) {
+// backendFlag returns a back end as the engine's flag for the key has it, and false for what no
+// flag says: that some are left out, or one of another engine's.
+func (t *Table) backendFlag(key, name string) (string, bool) {
 	release, err := engines.Find(t.Engine, "")
-	return release.ExpertsFlag(name), err == nil && !strings.HasPrefix(name, "no-") &&
-		release.CheckExperts(name) == nil
+	i := slices.IndexFunc(engines.Asks(), func(of engines.Operator) bool { return of.Key() == key })
+	of := engines.Asks()[i]
+	return release.BackendFlag(of, name), err == nil && !strings.HasPrefix(name, "no-") &&
+		release.CheckBackend(of, name) == nil
 }
 
 // write returns the option's value for its term's, and false where it has no such value. The value
