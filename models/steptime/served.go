@@ -89,7 +89,7 @@ func (s *Served) product(d hardware.DType) float64 {
 }
 
 // backend returns the factors of a back end for experts stored as d. Where no server with it was
-// measured, they are those of its nearest kin, which is then named: the same back end in another
+// measured, its nearest kin lends them, which is then named: the same back end in another
 // format, or else another one in the same format. No server with experts in INT4 was measured, nor
 // another one that tells of them.
 func (s *Served) backend(name string, d hardware.DType) (b Backend, kin string) {
