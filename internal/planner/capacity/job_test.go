@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -101,8 +102,96 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 	}
 }
 
+// jobAtHours finds the fleet of a job on accelerators with prices by hour.
+func jobAtHours(t *testing.T, job, byHour string) (*jobGoal, *jobFleet) {
+	t.Helper()
+	s, _ := prepared(t, fmt.Sprintf(`
+model: llama-3.1-8b
+workload: {prompt: 1000, output: 120}
+job: {requests: 12000, %s}
+menu:
+  hardware: [{accelerator: l4, price: $1/h, count: 8%s}]
+  tensor: [1]
+  tune: none
+`, job, byHour))
+	g := goalOf(s).(*jobGoal)
+	if err := g.find(context.Background()); err != nil || len(g.all) != 1 {
+		t.Fatalf("%d fleets (%v)", len(g.all), err)
+	}
+	return g, g.all[0]
+}
+
+// A job runs in hours that cost no more than to run at once, and with one price at once. Each of
+// its runs is what the simulated fleet takes for the requests of the run, the last is in time, and
+// its price is what the hours cost. More time never costs more, but for 1 %: hours are chosen by
+// the time of one replica, which is about the simulated one.
+func TestAJobRunsInTheCheapestHours(t *testing.T) {
+	testkit.Dear(t)
+	rng := testkit.Rand(t)
+	waits := 0
+	for range testkit.Cases(12) {
+		var b asked.ByHour
+		for h := range b {
+			b[h] = float64(1+rng.IntN(6)) / 4
+		}
+		hours, start, from := 3+rng.IntN(28), 1+rng.IntN(20), rng.IntN(24)
+		within := func(hours int) string {
+			return fmt.Sprintf("within: %dh, start: %dm", hours, start)
+		}
+		at := fmt.Sprintf(", from: %d", from)
+		g, j := jobAtHours(t, within(hours)+at, fmt.Sprintf(", by-hour: %s", b))
+		_, once := jobAtHours(t, within(hours), "")
+		_, equal := jobAtHours(t, within(hours)+at, ", by-hour: 0..24 at 1")
+		if equal.replicas != once.replicas || math.Abs(equal.dollars-once.dollars) > 1e-9 ||
+			len(equal.runs) != 1 || equal.runs[0].From != 0 {
+			t.Fatalf("%+v where all hours cost the same, %+v without hours", equal, once)
+		}
+		price := func(from, to float64) (sum float64) { // from minute to minute
+			const parts = 3600
+			for k := range parts {
+				at := from + (to-from)*(float64(k)+0.5)/parts
+				sum += b.At(g.Trials.File.Plan.Job.From+int(at)) * (to - from) / parts
+			}
+			return sum
+		}
+		atOnce := float64(once.replicas) * price(0, once.total/3600)
+		if math.Abs(j.atOnce/atOnce-1) > 0.01 || j.dollars > j.atOnce {
+			t.Fatalf("$%g, at once $%g, want $%g at once", j.dollars, j.atOnce, atOnce)
+		}
+		if j.runs[0].From > 0 || len(j.runs) > 1 {
+			waits++
+		}
+		requests, dollars, before := int64(0), 0.0, -1.0
+		for _, r := range j.runs {
+			o := g.options[j.option]
+			sim, err := g.Trials.Trial(context.Background(),
+				o.Scenario(&g.Trials.File.Plan.Menu, j.replicas, o.Slow), 0, r.Requests)
+			if took := sim.Seconds/3600 + float64(start)/60; err != nil || r.From <= before ||
+				math.Abs(r.From+took-r.To) > 1e-9 || r.To > float64(hours) {
+				t.Fatalf("%+v after %g takes %g hours of %d (%v)", r, before, took, hours, err)
+			}
+			before, requests = r.To, requests+r.Requests
+			dollars += float64(j.replicas) * price(r.From, r.To)
+		}
+		if requests != 12000 || math.Abs(j.dollars/dollars-1) > 0.01 || j.slack < 1 {
+			t.Fatalf("%d requests for $%g, want $%g: %+v", requests, j.dollars, dollars, j)
+		}
+		if _, more := jobAtHours(t, within(hours+6)+at, fmt.Sprintf(", by-hour: %s", b)); more.
+			dollars > 1.01*j.dollars {
+			t.Fatalf("$%g in %d hours, $%g in 6 more", j.dollars, hours, more.dollars)
+		}
+	}
+	if waits == 0 {
+		t.Error("no job waited for cheaper hours")
+	}
+}
+
 // What contradicts a job is an error.
 func TestBadJobs(t *testing.T) {
+	hours := func(words string) string {
+		return "menu: {hardware: [{accelerator: l4, price: $1/h, by-hour: " + words + "}]}"
+	}
+	night := hours("22..6 at 0.6")
 	for change, want := range map[string]string{
 		"job: {within: 1h}":                                    "either requests or tokens",
 		"job: {within: 1h, tokens: 5, requests: 5}":            "either requests or tokens",
@@ -112,10 +201,29 @@ func TestBadJobs(t *testing.T) {
 		"job: {tokens: 5, until: 1h}":                          `unknown key`,
 		"job: {requests: 5, within: 1h}\nfleet: {spare: 1}":    "fleet: has no meaning for a job",
 		"job: {requests: 5, within: 1h}\nmodels: [{model: a}]": "models",
+		"job: {requests: 5, within: 1h, start: 1h}":            "job.yaml:4: job.start: found 1h",
+		"job: {requests: 5, within: 1h, from: 24}":             "job.from: found 24",
+		"job: {requests: 5, within: 1h, from: 8}": "job.yaml:4: job.from: has no meaning without " +
+			"a price",
+		night + "\njob: {requests: 5, within: 1h}": "job.from: must be given where",
+		night + "\njob: {requests: 5, within: 200h, from: 8}": "job.within: found " +
+			"200h; where a price differs by hour, want at most 7d",
+		night + "\ngoal: {find: throughput, budget: $4/h}": "menu.hardware.0.by-hour: " +
+			"found a price of l4 that differs by hour, 22..6 at 0.6, and no job",
+		hours("22..25 at 0.6"):                `found "22..25 at 0.6"; want hours from 0 to 24`,
+		hours("6..6 at 0.6"):                  `found "6..6 at 0.6"; want`,
+		hours("22..6 at 11"):                  `found "22..6 at 11"; want`,
+		hours("22..6 at 0.5x"):                `found "22..6 at 0.5x"; want`,
+		hours("22..6 at 0.6 and 5..7 at 0.9"): "found two prices for 5..6",
+		hours("22..6 at 0.6, term: reserved"): "by-hour: applies only where term is on-demand or " +
+			"spot; here it is reserved",
 	} {
+		menu := "menu: {hardware: [l4]}\n"
+		if strings.HasPrefix(change, "menu") {
+			menu = ""
+		}
 		_, err := asked.Parse("job.yaml",
-			[]byte("model: llama-3.1-8b\nworkload: {prompt: 5}\nmenu: "+
-				"{hardware: [l4]}\n"+change))
+			[]byte("model: llama-3.1-8b\nworkload: {prompt: 5}\n"+menu+change))
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", change, err, want)
 		}

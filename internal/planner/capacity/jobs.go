@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/planner/horizon"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -192,15 +194,34 @@ const (
 	// mayWinJob is up to how many times the price of the best fleet a job may cost by the time of
 	// one replica, so that the fleet is simulated: the two differ by a few percent.
 	mayWinJob = 1.1
+	// mostWaits is how often the hours of a job are chosen again because simulations took longer,
+	// and sizesApart the number of replicas from which numbers are tried that are its share apart.
+	mostWaits  = 8
+	sizesApart = 32
 )
 
 // jobFleet is what is known of an option for a job: the time that a replica takes for each request,
 // and a fixed time for the beginning and the end.
 type jobFleet struct {
 	option, replicas   int
-	each, begin, total float64 // in seconds; total is what the simulated fleet takes
+	each, begin, total float64 // in seconds; total is how long the simulated fleet is paid for
 	dollars            float64 // of the fleet until it is done
 	longer             float64 // the share of time that interruptions add to the simulated time
+	runs               []answer.JobRun
+	slack              float64 // how many times the simulated time is in time
+	atOnce             float64 // what the job costs without waiting for cheaper hours
+}
+
+// discount is what the job costs as a share of what it would at one price an hour of a replica.
+func (j *jobFleet) discount(price float64) float64 {
+	if j.runs == nil {
+		return 1
+	}
+	hours := 0.0
+	for _, r := range j.runs {
+		hours += r.To - r.From
+	}
+	return j.dollars / (float64(j.replicas) * price * hours)
 }
 
 // jobRequests returns the number of requests of the job.
@@ -213,16 +234,46 @@ func (s *jobGoal) jobRequests() int64 {
 	return max(1, j.Requests)
 }
 
+// times returns the seconds in which the job must be done and that each start takes.
+func (s *jobGoal) times() (within, start float64) {
+	j := s.Trials.File.Plan.Job
+	return sim.Time(j.Within).Seconds(), sim.Time(j.Start).Seconds()
+}
+
+// prices returns what a replica costs in each hour of the job, or one price where all hours cost
+// the same.
+func (s *jobGoal) prices(o *candidate.Option) (list []float64) {
+	if !slices.ContainsFunc(o.Offers(), (*asked.Offer).DiffersByHour) {
+		return []float64{o.Price}
+	}
+	for h := range int(math.Ceil(sim.Time(s.Trials.File.Plan.Job.Within).Seconds() / 3600)) {
+		list = append(list, o.PriceAt(s.Trials.File.Plan.Job.From+h))
+	}
+	return list
+}
+
+// paid returns what a replica costs from one hour of the job to another.
+func paid(prices []float64, from, to float64) (sum float64) {
+	if len(prices) == 1 {
+		return prices[0] * (to - from)
+	}
+	for h, price := range prices {
+		sum += float64(price * max(0, min(to, float64(h+1))-max(from, float64(h))))
+	}
+	return sum
+}
+
 // fewestInJob returns the least number of replicas that may be in time, by the bounds.
 func (s *jobGoal) fewestInJob(o *candidate.Option) int {
-	within := sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
-	return max(1, int(math.Ceil(min(candidate.Unbounded, float64(s.requests)/o.Ceiling/within))))
+	within, start := s.times()
+	return max(1, int(math.Ceil(min(candidate.Unbounded,
+		float64(s.requests)/o.Ceiling/(within-start)))))
 }
 
 // leastForJob returns the least that a job costs with option i, by its bounds.
 func (s *jobGoal) leastForJob(i int) float64 {
 	o := s.options[i]
-	return o.Price * float64(s.requests) / o.Ceiling / 3600
+	return slices.Min(s.prices(o)) * float64(s.requests) / o.Ceiling / 3600
 }
 
 // timeJob finds out how long a replica takes, and from that the number of replicas that are in
@@ -245,27 +296,37 @@ func (s *jobGoal) timeJob(ctx context.Context, j *jobFleet) error {
 	if p, spot := o.Interrupted(); spot { // time away, and work that begins anew
 		j.longer = float64(p.Rate * (p.Outage + t.Latencies["mean_e2el_ms"]/1000))
 	}
-	within := sim.Time(s.Trials.File.Plan.Job.Within).Seconds() / (1 + j.longer)
+	within, start := s.times()
+	within = (within - start) / (1 + j.longer)
+	prices := s.prices(o)
 	most := min(int64(s.Allowed(o)), requests)
 	n := int64(math.Ceil(j.each * float64(requests) / max(within-j.begin, jobTolerance)))
 	n = max(1, min(n, most))
-	about := o.Price * (float64(n)*j.begin + j.each*float64(requests)) * (1 + j.longer) / 3600
+	about := slices.Min(prices) * (float64(n)*j.begin + j.each*float64(requests)) *
+		(1 + j.longer) / 3600
 	if len(s.all) > 0 && about > mayWinJob*s.all[0].dollars {
 		outcome.words = "by the time of one replica the job costs more"
 		return nil
 	}
 	for ; n <= most; n++ {
-		total, err := s.wholeJob(ctx, o, int(n))
+		total, err := s.wholeJob(ctx, o, int(n), requests)
 		if err != nil {
 			return s.unlessBroken(j.option, err)
 		}
 		if total > within && n == most {
 			outcome.words = fmt.Sprintf("%d would take %.3g hours", most,
-				total*(1+j.longer)/3600)
+				(start+total*(1+j.longer))/3600)
 		}
 		if total <= within {
-			j.replicas, j.total = int(n), total*(1+j.longer)
-			j.dollars = float64(n) * o.Price * j.total / 3600
+			j.replicas, j.slack = int(n), within/total
+			j.total = start + float64(total*(1+j.longer))
+			j.dollars = float64(n) * paid(prices, 0, j.total/3600)
+			if j.atOnce = j.dollars; len(prices) > 1 {
+				j.runs = []answer.JobRun{{To: j.total / 3600, Requests: requests}}
+				if err := s.waitForHours(ctx, j, prices); err != nil {
+					return s.unlessBroken(j.option, err)
+				}
+			}
 			outcome.words = "the job costs " + s.Currency().Cents(j.dollars)
 			outcome.replicas = j.replicas
 			break
@@ -274,27 +335,97 @@ func (s *jobGoal) timeJob(ctx context.Context, j *jobFleet) error {
 	return nil
 }
 
-// wholeJob returns the seconds that n replicas take for the whole job, or for as much of it as
+// waitForHours lets a job run in the hours that cost least, if that costs less than at once.
+//
+// A fleet has the same number of replicas whenever it runs: replicas are paid for by the time that
+// they are up, so that fewer of them for longer in an hour do the same work for the same price. A
+// larger fleet fits into fewer, cheaper hours, but starts more often.
+//
+// The numbers of replicas and hours are chosen by the time of one replica. The fleet is then
+// simulated in each stretch by itself, with the stretch's share of the requests; where that takes
+// longer than there is time, the choice is made again with requests that take so much longer.
+func (s *jobGoal) waitForHours(ctx context.Context, j *jobFleet, prices []float64) error {
+	o := s.options[j.option]
+	within, start := s.times()
+	slower := 1 + j.longer
+	for range mostWaits {
+		requests, begin := float64(s.requests)*j.each*slower/3600, (start+j.begin*slower)/3600
+		var best []horizon.Stretch
+		cost, replicas := j.dollars, 0
+		for n := 1; n <= min(s.Allowed(o), int(s.requests)); n += max(1, n/sizesApart) {
+			if float64(n)*paid(slices.Sorted(slices.Values(prices)), 0,
+				begin+requests/float64(n)) >= cost*(1-jobTolerance) {
+				if begin+requests/float64(n) <= 1 {
+					break // more replicas start more often, for the same work
+				}
+				continue
+			}
+			p := horizon.Pausing{Prices: prices, Within: within / 3600,
+				Work: requests / float64(n), Start: begin}
+			if runs, each := p.Cheapest(); runs != nil && each*float64(n) < cost*(1-jobTolerance) {
+				best, cost, replicas = runs, each*float64(n), n
+			}
+		}
+		if best == nil {
+			return nil
+		}
+		fleet := jobFleet{slack: math.Inf(1), replicas: replicas}
+		done, left := 0.0, s.requests
+		for i, r := range best {
+			done += r.To - r.From - begin
+			share := int64(math.Round(done / (requests / float64(replicas)) * float64(s.requests)))
+			run := answer.JobRun{From: r.From, Requests: share - (s.requests - left)}
+			left -= run.Requests
+			seconds, err := s.wholeJob(ctx, o, replicas, max(1, run.Requests))
+			if err != nil {
+				return err
+			}
+			seconds *= 1 + j.longer
+			run.To = run.From + (start+seconds)/3600
+			until := within / 3600
+			if i+1 < len(best) {
+				until = best[i+1].From
+			}
+			fleet.runs = append(fleet.runs, run)
+			fleet.slack = min(fleet.slack, ((until-run.From)*3600-start)/seconds)
+			fleet.dollars += float64(replicas) * paid(prices, run.From, run.To)
+		}
+		if fleet.slack >= 1 {
+			if fleet.dollars < j.dollars {
+				j.replicas, j.dollars, j.runs, j.slack = replicas, fleet.dollars, fleet.runs,
+					fleet.slack
+				j.total = 3600 * fleet.runs[len(fleet.runs)-1].To
+			}
+			return nil
+		}
+		slower /= fleet.slack
+	}
+	return nil
+}
+
+// wholeJob returns the seconds that n replicas take for a number of requests, or for as many as
 // mostInJob, times the share.
-func (s *jobGoal) wholeJob(ctx context.Context, o *candidate.Option, n int) (float64, error) {
-	requests := min(s.requests, mostInJob)
-	t, err := s.Trials.Trial(ctx, o.Scenario(&s.Trials.File.Plan.Menu, n, o.Slow), 0, requests)
+func (s *jobGoal) wholeJob(ctx context.Context, o *candidate.Option, n int,
+	requests int64) (float64, error) {
+	simulated := min(requests, mostInJob)
+	t, err := s.Trials.Trial(ctx, o.Scenario(&s.Trials.File.Plan.Menu, n, o.Slow), 0, simulated)
 	if err != nil {
 		return 0, err
 	}
-	return t.Seconds * float64(s.requests) / float64(requests), nil
+	return t.Seconds * float64(requests) / float64(simulated), nil
 }
 
 // jobDone returns the time and the price of the job with an option.
 func (s *jobGoal) jobDone(j *jobFleet) answer.JobDone {
 	l, requests := s.load(), s.requests
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
-	o, within := s.options[j.option], sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
-	inTime, _ := o.Grade.Supported(o.Physics.Steps.Below(o.Slow*within/j.total), false)
+	o := s.options[j.option]
+	inTime, _ := o.Grade.Supported(o.Physics.Steps.Below(o.Slow*j.slack), false)
 	return answer.JobDone{Grade: o.Grade, InTime: inTime,
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Interruptions: j.longer, Dollars: j.dollars,
-		PerMillion: j.dollars / tokens * 1e6}
+		PerMillion: j.dollars / tokens * 1e6, Runs: j.runs, From: s.Trials.File.Plan.Job.From,
+		AtOnce: j.atOnce}
 }
 
 // deployJob simulates the chosen fleet with the whole job, or as much of it as mostInJob, with
@@ -315,6 +446,7 @@ func (s *jobGoal) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	if err == nil {
 		d.JobHours = t.Seconds / 3600
 		d.JobShare = float64(requests) / float64(s.requests)
+		d.PerMillion *= s.all[0].discount(o.Price)
 	}
 	return d, err
 }

@@ -275,8 +275,8 @@ type JobDone struct {
 	Label    string `json:"label"`
 	Replicas int    `json:"replicas"`
 	Requests int64  `json:"requests"`
-	// Hours is what the whole fleet takes with slow steps, and the share of it Interruptions more,
-	// by their mean number, which are not simulated.
+	// Hours is what the whole fleet takes with slow steps and pauses, and the share of it
+	// Interruptions more, by their mean number, which are not simulated.
 	Hours         float64 `json:"hours"`
 	Interruptions float64 `json:"interruptions_share,omitempty"`
 	// Dollars is the price of the fleet until the job is done, PerMillion the price of a million
@@ -288,6 +288,18 @@ type JobDone struct {
 	// as far as servers bear it out that were left out of the fit.
 	Grade  evidence.Grade `json:"grade"`
 	InTime float64        `json:"in_time_probability"`
+	// Runs are the times in which the fleet is up, where its price differs by hour, From the hour
+	// of the day from which it may be, and AtOnce what the job would cost from then on.
+	Runs   []JobRun `json:"runs,omitempty"`
+	From   int      `json:"from_hour,omitempty"`
+	AtOnce float64  `json:"dollars_at_once,omitempty"`
+}
+
+// JobRun is a time in which the fleet of a job is up, in hours since the job may run.
+type JobRun struct {
+	From     float64 `json:"from_hours"`
+	To       float64 `json:"to_hours"`
+	Requests int64   `json:"requests"`
 }
 
 // ClassKept is the share of the requests of a class that met its SLO.

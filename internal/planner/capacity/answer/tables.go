@@ -146,6 +146,35 @@ func (a *Answer) measuredJob() *JobDone {
 	return &a.Jobs[i]
 }
 
+// when says when the fleet runs; empty where its price is the same in all hours.
+func (j *JobDone) when(c units.Currency) string {
+	var list []string
+	clock := func(hours float64) string {
+		minutes := 60*j.From + int(math.Ceil(60*hours-rounding))
+		words := fmt.Sprintf("%02d:%02d", minutes/60%24, minutes%60)
+		if day := minutes / 60 / 24; day > 0 {
+			words += fmt.Sprintf(" of day %d", day+1)
+		}
+		return words
+	}
+	for _, r := range j.Runs {
+		words := fmt.Sprintf("from %s to %s", clock(r.From), clock(r.To))
+		if len(j.Runs) > 1 {
+			words += fmt.Sprintf(" (%s)", units.Plural(int(r.Requests), "request"))
+		}
+		list = append(list, words)
+	}
+	switch {
+	case list == nil:
+		return ""
+	case j.Dollars < j.AtOnce:
+		return fmt.Sprintf("It runs in the hours that cost least: %s. At once, by as few such "+
+			"replicas as are in time, the job costs %s.", strings.Join(list, ", "),
+			c.Cents(j.AtOnce))
+	}
+	return fmt.Sprintf("It runs at once, %s: no later hours cost less.", strings.Join(list, ", "))
+}
+
 // odds says how likely the fleet of the answer is in time.
 func (j *JobDone) odds() string {
 	_, record := j.Grade.Supported(j.InTime, false)

@@ -123,8 +123,13 @@ func (a *Answer) addFleet(g *page, whole bool) {
 		g.text(essential, d.jobWords())
 		if len(a.Jobs) > 0 {
 			j := &a.Jobs[0]
+			pauses := ""
+			if j.Dollars < j.AtOnce {
+				pauses = " with pauses"
+			}
+			g.text(essential, j.when(c))
 			g.text(likely, fmt.Sprintf("With steps as slow as the asked confidence demands: %s "+
-				"hours, %s.", units.Figure(j.Hours), c.Cents(j.Dollars)), j.odds())
+				"hours%s, %s.", units.Figure(j.Hours), pauses, c.Cents(j.Dollars)), j.odds())
 		}
 		g.add(essential, a.knownOff())
 	} else {

@@ -3,6 +3,7 @@ package asked
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -116,6 +117,8 @@ type Job struct {
 	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time in which the job must be done, such as 8h."`
 	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"The number of requests."`
 	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"The number of tokens of prompts and answers together, in place of requests."`
+	From     int            `json:"from,omitempty" min:"0" max:"23" jsonschema:"The hour of the day from which the job may run, such as 18, on the clock of by-hour. Required where a price differs by hour."`
+	Start    scenarios.Span `json:"start,omitempty" above:"0" jsonschema:"How long each start of a replica takes, which is paid for and a part of within. Default: no time."`
 }
 
 // check reports contradictions between a job and the rest of a plan.
@@ -123,6 +126,10 @@ func (j *Job) check(p *Plan, doc *strict.Document,
 	problem func(field, format string, args ...any)) {
 	if (j.Requests == 0) == (j.Tokens == 0) {
 		problem("job", "give either requests or tokens")
+	}
+	if j.Start >= j.Within && j.Start > 0 {
+		problem("job.start", "found %v, and the job must be done within %v; want less", j.Start,
+			j.Within)
 	}
 	for _, key := range []string{"models", "goal", "slo", "fleet", "workload.rate",
 		"workload.arrivals", "workload.requests", "workload.duration", "workload.sessions"} {
@@ -137,6 +144,38 @@ func (j *Job) check(p *Plan, doc *strict.Document,
 				"each class a share instead")
 		}
 	}
+}
+
+// mostWaiting bounds the time of a job that waits for cheap hours, whose prices are known by the
+// hour of the day.
+const mostWaiting = 7 * Day
+
+// checkHours reports prices that differ by hour of a plan without a job, which cannot wait for an
+// hour, or of a job that does not say when it begins.
+func (j *Job) checkHours(p *Plan, doc *strict.Document) error {
+	lists, some := p.offers(), false
+	for _, key := range slices.Sorted(maps.Keys(lists)) {
+		for i, o := range *lists[key] {
+			if some = some || o.DiffersByHour(); j == nil && some {
+				return doc.Problem(fmt.Sprintf("%s.%d.by-hour", key, i), "found a price of %s "+
+					"that differs by hour, %s, and no job that could wait for the cheapest "+
+					"hours; leave by-hour out, and give the mean price", o.Accelerator, o.ByHour)
+			}
+		}
+	}
+	from := doc.Has("job.from")
+	switch {
+	case some && !from:
+		return doc.Problem("job.from", "must be given where a price differs by hour: the hour of "+
+			"the day from which the job may run, such as 18")
+	case some && j.Within > mostWaiting:
+		return doc.Problem("job.within", "found %v; where a price differs by hour, want at most "+
+			"%v", j.Within, mostWaiting)
+	case !some && from:
+		return doc.Problem("job.from", "has no meaning without a price that differs by hour; "+
+			"give by-hour to an accelerator of menu.hardware, or leave this out")
+	}
+	return nil
 }
 
 // Watts is a power, written as "10kW".

@@ -135,3 +135,19 @@ func TestLongPhasesAreSteady(t *testing.T) {
 		}
 	}
 }
+
+// Prices by hour are written as they are read, whatever they are.
+func TestPricesByHourAreWrittenAsRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b, again ByHour
+		for h := range b {
+			b[h] = float64(rapid.IntRange(0, 3).Draw(t, "price")) / 2
+		}
+		if b == (ByHour{}) {
+			return
+		}
+		if err := again.UnmarshalText([]byte(b.String())); err != nil || again != b {
+			t.Fatalf("%v is written %q, and read as %v (%v)", b, b, again, err)
+		}
+	})
+}

@@ -64,6 +64,7 @@ type Offer struct {
 	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"The number of accelerators of a node. Default: the catalogue's."`
 	Count       int             `json:"count,omitempty" min:"1" jsonschema:"The number of accelerators that exist. Default: as many as needed."`
 	Price       scenarios.Price `json:"price,omitzero" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
+	ByHour      ByHour          `json:"by-hour,omitzero" only:"on-demand,spot" jsonschema:"The hours of the day with another price, as multiples of price from above 0 to 10, such as 22..6 at 0.6 from 10 in the evening to 6 in the morning, or 0..6 at 0.5 and 17..21 at 1.4. A job then runs in the hours that cost least. Default: one price."`
 	Currency    Currency        `json:"currency,omitzero" jsonschema:"The currency of the price, which has its sign too, such as EUR."`
 	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
 	RoundTrip   scenarios.Span  `json:"round-trip,omitempty" above:"0" jsonschema:"How long a message takes from the users to the region of the accelerator and back: a part of every latency. Default: none."`
@@ -212,6 +213,9 @@ func (o *Offer) RentedOn() string { return cmp.Or(o.Term, OnDemand) }
 // IsOnDemand reports whether the offer is paid for by the hour and can be given back.
 func (o *Offer) IsOnDemand() bool { return o.RentedOn() == OnDemand }
 
+// DiffersByHour reports whether some hours of the day have another price.
+func (o *Offer) DiffersByHour() bool { return o.ByHour != (ByHour{}) }
+
 // Joins reports whether one fleet may have accelerators of two offers: different providers' only
 // where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
 // without a provider join all others. All of a fleet is as far from its users.
@@ -264,7 +268,11 @@ func (o *Offer) at() string {
 	if price == 0 {
 		return ""
 	}
-	return " at " + units.FormatPrice(price, o.Price.Currency)
+	words := " at " + units.FormatPrice(price, o.Price.Currency)
+	if o.DiffersByHour() {
+		words += " (" + o.ByHour.String() + ")"
+	}
+	return words
 }
 
 // hoursOfYear is the hours of a year of 365.25 days.
@@ -302,5 +310,9 @@ func (o *Offer) PriceSource() string {
 	case o.Source == "" && o.Price.Amount > 0:
 		source = "given without a source"
 	}
-	return source + o.exchanged
+	source += o.exchanged
+	if o.DiffersByHour() {
+		source += ", times its multiple by hour (" + o.ByHour.String() + ")"
+	}
+	return source
 }

@@ -274,6 +274,9 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err := f.Plan.List(doc); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
+	if err := f.Plan.Job.checkHours(&f.Plan, doc); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
 	return f, nil
 }
 
@@ -368,6 +371,16 @@ func (f *File) Asked(err error) error {
 		own = append(own, f.doc.Problem(key, "%s", p.Message))
 	}
 	return scenarios.BadInput(own)
+}
+
+// Refuse returns an error of the input at a key of the plan, with its line if the plan was written
+// as a file of its own.
+func (f *File) Refuse(key, format string, args ...any) error {
+	if f.doc == nil {
+		return scenarios.BadInput(fmt.Errorf("%s: %s: "+format,
+			append([]any{f.Name, key}, args...)...))
+	}
+	return scenarios.BadInput(f.doc.Problem(key, format, args...))
 }
 
 // Concerns reports whether all that is wrong with a scenario is at a key or within it.

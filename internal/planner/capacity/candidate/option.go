@@ -101,6 +101,13 @@ func (o *Option) BaseTerms(m *asked.Menu) string {
 // Cost is what n replicas or groups cost, in $/h.
 func (o *Option) Cost(n int) float64 { return float64(float64(n)*o.Price) + o.Surcharge }
 
+// PriceAt is what a replica or a group costs in an hour, counted from midnight of any day, in $/h.
+func (o *Option) PriceAt(hour int) float64 {
+	return o.Price * o.Sum(func(s *Server) float64 {
+		return s.Host + float64((s.Price-s.Host)*s.Offer.ByHour.At(hour))
+	}) / o.Sum((*Server).hourly)
+}
+
 // Affordable returns how many replicas or groups a number of dollars an hour pays for.
 func (o *Option) Affordable(dollars float64) float64 { return (dollars - o.Surcharge) / o.Price }
 
