@@ -266,10 +266,12 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 }
 
 // prices returns what fleets cost for loads from a quarter of the asked one to twice it, to be
-// drawn; nil where the load has no rate.
+// drawn; nil where the load has neither a rate nor users.
 func (s *cheapestGoal) prices(ctx context.Context, shapes []answer.Shape) ([]answer.PriceCurve,
 	error) {
-	if p := &s.Trials.File.Plan; !p.Steady() || s.chosen().Scaled() || !s.Trials.Shard.Mine(0) {
+	p := s.Trials.File.Plan
+	if !p.Steady() && p.Workload.Arrivals.Users == 0 || s.chosen().Scaled() ||
+		!s.Trials.Shard.Mine(0) {
 		return nil, nil // a size is where the search for the next one begins: one part does all
 	}
 	kinds, size := s.beside(ctx, shapes)
@@ -283,8 +285,11 @@ func (s *cheapestGoal) prices(ctx context.Context, shapes []answer.Shape) ([]ans
 		c := answer.PriceCurve{Label: k.label}
 		for i, n := range k.sizes {
 			if n > 0 {
+				load := p // whose users are a whole number
+				load.ScaleRate(k.factors[i])
 				c.Points = append(c.Points, answer.PricePoint{Rate: k.factors[i] * s.Rate,
-					Replicas: n, Hourly: s.options[k.option].Cost(n)})
+					Users: load.Workload.Arrivals.Users, Replicas: n,
+					Hourly: s.options[k.option].Cost(n)})
 			}
 		}
 		list = append(list, c)

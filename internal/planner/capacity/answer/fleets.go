@@ -87,9 +87,10 @@ type PriceCurve struct {
 	Points []PricePoint `json:"points"`
 }
 
-// PricePoint is the least fleet of a kind for a rate, with its spares.
+// PricePoint is the least fleet of a kind for a rate, or a number of users, with its spares.
 type PricePoint struct {
-	Rate     float64 `json:"requests_per_second"`
+	Rate     float64 `json:"requests_per_second,omitempty"`
+	Users    int     `json:"users,omitempty"`
 	Replicas int     `json:"replicas"`
 	Hourly   float64 `json:"dollars_per_hour"`
 }

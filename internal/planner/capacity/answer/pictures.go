@@ -74,12 +74,12 @@ func (p *LoadPoint) of() float64 {
 // load returns the load of the chosen fleet as it is drawn, the name of its axis, and what says one
 // in words.
 func (a *Answer) load() (here float64, axis string, words func(load float64) string) {
-	switch p := &a.Chosen.Curve[0]; {
-	case p.Users > 0:
+	switch d := a.Chosen; {
+	case d.Users > 0:
 		return float64(a.Chosen.Users), "users", func(n float64) string {
 			return units.Plural(int(n), "user")
 		}
-	case p.Share > 0:
+	case len(d.Curve) > 0 && d.Curve[0].Share > 0:
 		return 100, "load (% of the asked one)", func(percent float64) string {
 			return units.Percent(percent/100) + " of the load"
 		}
@@ -173,14 +173,15 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 	if len(a.PriceCurves) == 0 {
 		return "", nil, nil
 	}
-	here := plots.Series{Name: "the answer", X: []float64{a.Rate}, Y: []float64{a.Chosen.Hourly}}
+	load, axis, named := a.load()
+	here := plots.Series{Name: "the answer", X: []float64{load}, Y: []float64{a.Chosen.Hourly}}
 	series := []plots.Series{here}
 	cheapest := map[string]bool{}
 	for _, c := range a.PriceCurves {
 		s := plots.Series{Name: c.Label}
 		for _, p := range c.Points {
-			s.X, s.Y = append(s.X, p.Rate), append(s.Y, p.Hourly)
-			if a.cheapestAt(p.Rate) == c.Label {
+			s.X, s.Y = append(s.X, p.of()), append(s.Y, p.Hourly)
+			if a.cheapestAt(p.of()) == c.Label {
 				cheapest[c.Label] = true
 			}
 		}
@@ -193,8 +194,8 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 	if first := a.PriceCurves[0]; len(cheapest) > 1 || !cheapest[first.Label] {
 		var at []string
 		for _, p := range first.Points {
-			if label := a.cheapestAt(p.Rate); label != first.Label {
-				at = append(at, fmt.Sprintf("%s at %s", label, units.FigureOfRate(p.Rate)))
+			if label := a.cheapestAt(p.of()); label != first.Label {
+				at = append(at, fmt.Sprintf("%s at %s", label, named(p.of())))
 			}
 		}
 		words = " Cheaper are: " + strings.Join(at, ", ") + "."
@@ -205,19 +206,22 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 	} else if len(cheapest) == 1 {
 		title = "At each load, the cheapest are " + slices.Collect(maps.Keys(cheapest))[0]
 	}
-	c := plots.Curves{Title: title, X: "requests/s", Y: "price (" + a.money("/h") + ")",
+	c := plots.Curves{Title: title, X: axis, Y: "price (" + a.money("/h") + ")",
 		Series: series}
 	p, err := c.Draw()
 	return "Each mark is the smallest fleet that keeps the SLO in simulations, spares down." +
 		words, p, err
 }
 
-// cheapestAt is the kind whose fleet costs least at a rate; of equal prices the first.
-func (a *Answer) cheapestAt(rate float64) string {
+// of returns the load of a point as it is drawn.
+func (p *PricePoint) of() float64 { return max(p.Rate, float64(p.Users)) }
+
+// cheapestAt is the kind whose fleet costs least at a load; of equal prices the first.
+func (a *Answer) cheapestAt(load float64) string {
 	label, least := "", math.Inf(1)
 	for _, c := range a.PriceCurves {
 		for _, p := range c.Points {
-			if p.Rate == rate && p.Hourly < least {
+			if p.of() == load && p.Hourly < least {
 				label, least = c.Label, p.Hourly
 			}
 		}

@@ -18,7 +18,7 @@ func TestPagesOfAnswers(t *testing.T) {
 	price := func(label string, prices ...float64) PriceCurve {
 		c := PriceCurve{Label: label}
 		for i, p := range prices {
-			c.Points = append(c.Points, PricePoint{float64(5 * (i + 1)), i + 1, p})
+			c.Points = append(c.Points, PricePoint{float64(5 * (i + 1)), 0, i + 1, p})
 		}
 		return c
 	}
@@ -71,6 +71,11 @@ func TestPagesOfAnswers(t *testing.T) {
 	page(2, "The fleet meets the SLO up to 200 users<", ">users<",
 		"and not at the next load that was simulated; the load is 200 users.",
 		"From 100 users to 300 users", "no: requests/s")
+	a.PriceCurves = []PriceCurve{{"x", []PricePoint{{0, 100, 1, 5}, {0, 200, 2, 7}}},
+		{"y", []PricePoint{{0, 100, 1, 4}, {0, 200, 3, 9}}}}
+	page(3, "The cheapest kind depends on the load", "Cheaper are: y at 100 users.",
+		"no: requests/s")
+	a.PriceCurves, a.Chosen.Users = nil, 0
 	a.Chosen.Curve = []LoadPoint{{0, 0, 0.5, 1, true, 100, 20}, {0, 0, 1, 0.5, false, 300, 30}}
 	page(2, "The fleet meets the SLO up to 50% of the load<", ">load (% of the asked one)<",
 		"and not at the next load that was simulated.", "no: requests/s")

@@ -258,7 +258,9 @@ func (p *Plan) ScaleRate(by float64) {
 	for _, r := range rates(w) {
 		scaleRate(r, by, func(rate float64) float64 { return rate })
 	}
-	w.Arrivals.Users = int(math.Round(float64(w.Arrivals.Users) * by))
+	if users := &w.Arrivals.Users; *users > 0 {
+		*users = max(1, int(math.Round(float64(*users)*by)))
+	}
 }
 
 // scaleRate multiplies a rate by a factor, and rounds it.

@@ -36,10 +36,7 @@ func (f *Fleet) curve(ctx context.Context, requests int64) ([]answer.LoadPoint, 
 					p.ScaleRate(share)
 					length = int64(max(1, share) * float64(requests))
 				}
-				if users := &p.Workload.Arrivals.Users; s.Workload.Arrivals.Users > 0 {
-					*users = max(1, *users)
-					point.Users = *users
-				} else {
+				if point.Users = p.Workload.Arrivals.Users; point.Users == 0 {
 					point.Share = share
 				}
 				s.Workload = p.Workload
