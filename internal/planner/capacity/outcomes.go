@@ -169,13 +169,12 @@ func (s *standing) sortByNearness(list []int) {
 // more than the budget or the power. The error names the option that comes nearest.
 func (s *search) possible() error {
 	p := &s.Trials.File.Plan
-	name := s.Trials.File.Name
-	g := &p.Goal
+	g, refuse := &p.Goal, s.Trials.File.Refuse
 	for _, o := range s.options {
 		if o.IsSpot() && g.Find == asked.FindFront {
-			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
-				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
-				"choose another term", name, g.Find, o.Label(&p.Menu)))
+			return refuse("goal", "found %s and spot accelerators, which are planned for the "+
+				"cheapest fleet and for throughput; leave %s out, or choose another term", g.Find,
+				o.Label(&p.Menu))
 		}
 	}
 	if g.Budget.Amount == 0 && g.Power == 0 {
@@ -187,8 +186,8 @@ func (s *search) possible() error {
 		case o.Unfit() != "" || o.Tight:
 			continue
 		case g.Power > 0 && o.Watts() == 0:
-			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
-				"power for %s", name, o.Prefill.Offer.Accelerator))
+			return refuse("goal.power", "the catalogue has no peak power for %s",
+				o.Prefill.Offer.Accelerator)
 		case s.Allowed(o) > s.Spare:
 			return nil
 		}
@@ -208,18 +207,17 @@ func (s *search) possible() error {
 		spares = " with its spares"
 	}
 	if least := fleet * s.options[cheapest].Price; g.Budget.Amount > 0 && least > g.Budget.Amount {
-		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found %s/h, and the smallest "+
-			"fleet that may keep the SLO%s is of %s for %s/h", name,
-			scenarios.Money(g.Budget).Text(), spares, s.label(cheapest), s.Money(least)))
+		return refuse("goal.budget", "found %s/h, and the smallest fleet that may keep the SLO%s "+
+			"is of %s for %s/h", scenarios.Money(g.Budget).Text(), spares, s.label(cheapest),
+			s.Money(least))
 	}
 	if least := fleet * s.options[leanest].Watts(); g.Power > 0 && least > float64(g.Power) {
-		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
-			"that may keep the SLO%s is of %s, which draw up to %s", name,
-			units.FormatPower(float64(g.Power)), spares, s.label(leanest),
-			units.FormatPower(least)))
+		return refuse("goal.power", "found %s, and the smallest fleet that may keep the SLO%s is "+
+			"of %s, which draw up to %s", units.FormatPower(float64(g.Power)), spares,
+			s.label(leanest), units.FormatPower(least))
 	}
-	return scenarios.BadInput(fmt.Errorf("%s: goal: no fleet that may keep the SLO keeps to the "+
-		"budget, the power and the counts of menu.hardware together", name))
+	return refuse("goal", "no fleet that may keep the SLO keeps to the budget, the power and the "+
+		"counts of menu.hardware together")
 }
 
 // mostShapes bounds the shapes that an answer shows.

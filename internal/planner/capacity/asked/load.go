@@ -125,9 +125,9 @@ func (f *File) rest(source sim.Source, l *Load, last *sim.Request) (sim.Time, er
 		last = &more[0]
 		l.Add(last)
 	}
-	return 0, scenarios.BadInput(fmt.Errorf("%s: workload: found more than %.0f requests, and "+
-		"fleets of menu.scaling are judged by all of them: give a shorter duration or period, "+
-		"plan a part of the rate, or allow more with effort.most-requests", f.Name, most))
+	return 0, f.Refuse("workload", "found more than %.0f requests, and fleets of menu.scaling are "+
+		"judged by all of them: give a shorter duration or period, plan a part of the rate, or "+
+		"allow more with effort.most-requests", most)
 }
 
 // flow returns the output tokens that a workload asks for a second. The mean of a trace at a rate,

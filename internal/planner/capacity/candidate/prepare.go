@@ -188,15 +188,13 @@ func (p *preparer) prepare(s *Server) error {
 	defer simulation.Source.Close()
 	s.Price = simulation.Scenario.Hardware.Price.Amount * float64(s.GPUs)
 	if s.Price <= 0 {
-		return scenarios.BadInput(
-			fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as "+
-				"{accelerator: %s, price: $2/h}",
-				f.Name, s.Offer.Accelerator, s.Offer.Accelerator))
+		return f.Refuse("menu.hardware", "%s has no price in the catalogue; give one, such as "+
+			"{accelerator: %[1]s, price: $2/h}", s.Offer.Accelerator)
 	}
 	memory := &simulation.Scenario.Memory
 	if memory.PoolHourly() > 0 {
-		return scenarios.BadInput(fmt.Errorf("%s: menu.memory: the price of a pool does not grow "+
-			"with the servers that a plan counts; leave it out, and add it to the answer", f.Name))
+		return f.Refuse("menu.memory", "the price of a pool does not grow with the servers that a "+
+			"plan counts; leave it out, and add it to the answer")
 	}
 	s.Host = memory.HostHourly()
 	s.GiB, s.Disk = memory.Price.Amount, memory.DiskPrice.Amount

@@ -6,7 +6,6 @@ package judge
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -174,8 +173,8 @@ func (j *Judge) CheckScalings(options []*candidate.Option) error {
 		}
 		if scenarios.IsInputError(err) {
 			_, reason := planner.Reason(err)
-			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
-				f.Plan.Menu.ScalingWords(o.Scaling.Index), reason))
+			return f.Refuse("menu.scaling", "%s: %s", f.Plan.Menu.ScalingWords(o.Scaling.Index),
+				reason)
 		}
 		if err != nil {
 			return err

@@ -362,7 +362,7 @@ func TestScalingsAreChecked(t *testing.T) {
 		"{policy: outstandin, target: 7}]")
 	err := j.CheckScalings(options)
 	if err == nil || !scenarios.IsInputError(err) || !strings.HasPrefix(err.Error(),
-		"plan.yaml: menu.scaling: scaled by outstandin ") ||
+		"--set menu.scaling: scaled by outstandin ") ||
 		!strings.Contains(err.Error(), "did you mean outstanding") {
 		t.Errorf("error %v", err)
 	}
