@@ -30,7 +30,7 @@ func TestLoadsWithoutARateAreDrawn(t *testing.T) {
 		share    func(p answer.LoadPoint, d *answer.Deployment) bool // at the asked load
 	}{
 		"users": {"{users: 6, think: {distribution: exponential, mean: 5s}, prompt: 400, " +
-			"output: 60}", 2, func(p answer.LoadPoint, d *answer.Deployment) bool {
+			"output: 60}", 3, func(p answer.LoadPoint, d *answer.Deployment) bool {
 			return p.Users == 6 && d.Users == 6
 		}},
 		"trace": {"{trace: " + recorded + "}", 2, whole},
