@@ -90,6 +90,7 @@ func (a *assembly) addReplicas() {
 				p.policyProblem(failed.Family, failed.Err)
 			}
 			r.Model, r.Role, r.Group, r.Set = p.model, p.role, group, i
+			r.MaxPrompt = p.maxPrompt
 			r.RoundTrips = a.policies.roundTrips[i]
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()
@@ -191,7 +192,7 @@ func (a *assembly) addScaling(s *scaledPool) {
 		}
 	}
 	a.config.Scalings = append(a.config.Scalings, sim.Scaling{
-		Model: p.model, Role: p.role, Every: s.every, Min: s.least,
+		Model: p.model, Role: p.role, MaxPrompt: p.maxPrompt, Every: s.every, Min: s.least,
 		Scaler: buildPolicy(a, scalingField(s.pool), &s.policy),
 	})
 }

@@ -39,8 +39,10 @@ func (l *layout) compose() *fleet {
 		f.pools = append(f.pools, pool{at, l.kinds[at.kind]})
 	}
 	for model := range f.models {
-		f.checkRoles(model)
-		f.boundContexts(model)
+		for _, longest := range f.prompts(model) {
+			f.checkRoles(model, longest)
+			f.boundContexts(model, longest)
+		}
 	}
 	l.joinAlike()
 	for i, at := range l.places {
@@ -60,29 +62,52 @@ func (f *fleet) serving(model int) []*pool {
 	return list
 }
 
+// prompts lists the longest prompts that come to pools of a model, each once, by how long they are,
+// any, which is 0, last. It refuses pools that leave out long ones.
+func (f *fleet) prompts(model int) []int {
+	var list []int
+	for _, g := range f.serving(model) {
+		if !slices.Contains(list, g.maxPrompt) {
+			list = append(list, g.maxPrompt)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int { return cmp.Compare(uint(a)-1, uint(b)-1) })
+	if longest := list[len(list)-1]; longest > 0 {
+		f.problem("fleet.pools", "found max-prompt of %d tokens at most, and no pool for longer "+
+			"prompts of %s; leave max-prompt out of one of them", longest, f.models[model])
+	}
+	return list
+}
+
+// sharing returns the pools of a model to which requests with the same prompts come.
+func (f *fleet) sharing(model, longest int) []*pool {
+	return slices.DeleteFunc(f.serving(model),
+		func(g *pool) bool { return g.maxPrompt != longest })
+}
+
 // disaggregated reports whether a model has separate prefill and decode pools.
 func (f *fleet) disaggregated(model int) bool {
 	return slices.ContainsFunc(f.serving(model),
 		func(g *pool) bool { return g.role == sim.Prefill })
 }
 
-// context returns the longest context with which a model is served.
-func (f *fleet) context(model int) int { return f.serving(model)[0].MaxContext }
+// context returns the longest context with which a model is served: that of pools for any prompt.
+func (f *fleet) context(model int) int { return f.sharing(model, 0)[0].MaxContext }
 
 // declared returns the longest context of the requests that a model is asked for: the one that it
 // was made for, or engine.max-model-len. What users send does not depend on the memory of servers:
 // requests for which the KV cache is too small are sent, and turned away.
 func (f *fleet) declared(model int) int {
 	shortest := func(a, b *pool) int { return cmp.Compare(a.declared, b.declared) }
-	return slices.MinFunc(f.serving(model), shortest).declared
+	return slices.MinFunc(f.sharing(model, 0), shortest).declared
 }
 
 // checkRoles refuses a prefill pool without a decode pool, and pools that cannot read each
 // other's KV caches.
-func (f *fleet) checkRoles(model int) {
+func (f *fleet) checkRoles(model, prompts int) {
 	var formats []string
 	has := map[sim.Role]bool{}
-	for _, g := range f.serving(model) {
+	for _, g := range f.sharing(model, prompts) {
 		has[g.role] = true
 		if !slices.Contains(formats, g.s.Engine.KVCache) {
 			formats = append(formats, g.s.Engine.KVCache)
@@ -99,10 +124,10 @@ func (f *fleet) checkRoles(model int) {
 	}
 }
 
-// boundContexts bounds the contexts of a model by the smallest limit of its pools, so that every
-// pool can serve each request.
-func (f *fleet) boundContexts(model int) {
-	pools := f.serving(model)
+// boundContexts bounds the contexts of a model by the smallest limit of the pools that share its
+// requests, so that each of these can serve each of them.
+func (f *fleet) boundContexts(model, prompts int) {
+	pools := f.sharing(model, prompts)
 	least, most := pools[0], pools[0]
 	for _, g := range pools {
 		if g.s.Engine.MaxModelLen < least.s.Engine.MaxModelLen {

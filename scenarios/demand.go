@@ -96,7 +96,7 @@ func (d *demand) lengths(field string, l *Length) *lengths.Distribution {
 		return nil
 	}
 	made, err := d.file.Clocks.distribution(located, func() (*lengths.Distribution, error) {
-		return located.distribution(d.file.files())
+		return located.Lengths(d.file.files())
 	})
 	if err != nil {
 		d.problem(field, "%v", plainPathError(err))

@@ -179,7 +179,8 @@ func (f *fleet) newScaling(top *fleetPolicies, pool int, w *Scaling) (scaledPool
 	for k := range f.pools {
 		other := &f.pools[k]
 		switch {
-		case k == pool || other.model != g.model || other.role != g.role:
+		case k == pool || other.model != g.model || other.role != g.role ||
+			other.maxPrompt != g.maxPrompt:
 		case f.isScaled(k):
 			if k < pool {
 				f.problem(field,

@@ -81,6 +81,7 @@ type place struct {
 	// The replicas of the pool have the numbers from first on.
 	first, size int
 	kind        int // the number of its server
+	maxPrompt   int // the longest prompt that comes to the pool, in tokens; 0 for any
 }
 
 // roleNames returns the names of sim.Mixed, sim.Prefill and sim.Decode in scenarios.
@@ -132,7 +133,8 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 			l.kinds = append(l.kinds, v)
 		}
 		role := sim.Role(slices.Index(roleNames(), p.Role))
-		l.places = append(l.places, place{p.Name, role, l.replicas, p.Replicas, number})
+		l.places = append(l.places,
+			place{p.Name, role, l.replicas, p.Replicas, number, p.MaxPrompt})
 		l.replicas += p.Replicas
 	}
 	if given := s.Replicas; given > 0 && given != l.replicas {
@@ -152,6 +154,23 @@ func (p *Pool) over(s Scenario) (seen Scenario, differs bool) {
 		}
 	}
 	return s, differs
+}
+
+// AsPools returns the pools of a scenario with all settings in them, so that they may stand in a
+// scenario with other pools.
+func (s Scenario) AsPools() []Pool {
+	list := slices.Clone(s.Fleet.Pools)
+	if list == nil {
+		list = []Pool{{Replicas: cmp.Or(s.Replicas, 1)}}
+	}
+	for i := range list {
+		for _, section := range sections(&s, &list[i]) {
+			if section.pool.IsZero() {
+				section.pool.Set(section.top)
+			}
+		}
+	}
+	return list
 }
 
 // section is a part of the scenario that both the top and a pool may have.

@@ -313,9 +313,9 @@ func (w *Workload) Ends() bool {
 // ends reports whether a rate stops by itself.
 func (r *Rate) ends() bool { return r.Pattern == "phases" && !r.Repeat }
 
-// distribution returns the distribution of token counts. An empirical distribution is read from a
-// file of fsys.
-func (l *Length) distribution(fsys fs.FS) (*lengths.Distribution, error) {
+// Lengths returns the distribution of token counts. An empirical distribution is read from a file
+// of fsys.
+func (l *Length) Lengths(fsys fs.FS) (*lengths.Distribution, error) {
 	switch l.Distribution {
 	case "uniform":
 		return lengths.Uniform(l.Min, l.Max)

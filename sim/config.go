@@ -132,9 +132,10 @@ type Scaler interface {
 
 // Scaling lets a Scaler start and stop the replicas of a pool.
 type Scaling struct {
-	// Model and Role name the pool.
-	Model int
-	Role  Role
+	// Model, Role and MaxPrompt name the pool.
+	Model     int
+	Role      Role
+	MaxPrompt int
 	// Scaler is asked again each time the span Every has passed.
 	Scaler Scaler
 	Every  Time

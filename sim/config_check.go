@@ -90,8 +90,19 @@ func (c *Config) checkFleet() error {
 
 // poolKey has the fields that the replicas of a pool share.
 type poolKey struct {
-	model int
-	role  Role
+	model     int
+	role      Role
+	maxPrompt int // 0 for any
+}
+
+func (c *ReplicaConfig) key() poolKey { return poolKey{c.Model, c.Role, c.MaxPrompt} }
+
+// longest returns the longest prompt that comes to the pool.
+func (k poolKey) longest() int {
+	if k.maxPrompt == 0 {
+		return math.MaxInt
+	}
+	return k.maxPrompt
 }
 
 // checkPools checks each replica's place in its pool. It also checks that each prefill pool has a
@@ -102,15 +113,16 @@ func (c *Config) checkPools() error {
 		if err := c.checkPlace(i); err != nil {
 			return err
 		}
-		sizes[poolKey{c.Replicas[i].Model, c.Replicas[i].Role}]++
+		sizes[c.Replicas[i].key()]++
 	}
 	for p := range sizes {
-		if p.role == Prefill && (sizes[poolKey{p.model, Decode}] == 0 || c.Handover == nil) {
+		of := func(role Role) int { return sizes[poolKey{p.model, role, p.maxPrompt}] }
+		if p.role == Prefill && (of(Decode) == 0 || c.Handover == nil) {
 			return fmt.Errorf("sim: the prefill replicas of model %d have no decode replicas to "+
 				"go on, or no router to choose one",
 				p.model)
 		}
-		if p.role == Decode && sizes[poolKey{p.model, Prefill}] == 0 {
+		if p.role == Decode && of(Prefill) == 0 {
 			return fmt.Errorf("sim: the decode replicas of model %d have no prefill replicas "+
 				"before them",
 				p.model)
@@ -123,10 +135,9 @@ func (c *Config) checkPools() error {
 func (c *Config) checkPlace(i int) error {
 	r := &c.Replicas[i]
 	switch {
-	case r.Model < 0 || r.Role < Mixed || r.Role > Decode:
-		return fmt.Errorf("sim: replica %d has model %d and role %d, want 0 or more, and one "+
-			"of the roles",
-			i, r.Model, r.Role)
+	case r.Model < 0 || r.Role < Mixed || r.Role > Decode || r.MaxPrompt < 0:
+		return fmt.Errorf("sim: replica %d has model %d, role %d and prompts of %d tokens, want "+
+			"0 or more, one of the roles, and 0 or more", i, r.Model, r.Role, r.MaxPrompt)
 	case r.Off && r.Steady:
 		return fmt.Errorf("sim: replica %d is off at first and steady, want one of the two at "+
 			"most",
@@ -179,14 +190,14 @@ func (c *Config) checkOutages() error {
 func (c *Config) checkScalings() error {
 	sizes, running := map[poolKey]int{}, map[poolKey]int{}
 	for i := range c.Replicas {
-		p := poolKey{c.Replicas[i].Model, c.Replicas[i].Role}
+		p := c.Replicas[i].key()
 		sizes[p]++
 		if !c.Replicas[i].Off {
 			running[p]++
 		}
 	}
 	for i, s := range c.Scalings {
-		p := poolKey{s.Model, s.Role}
+		p := poolKey{s.Model, s.Role, s.MaxPrompt}
 		switch {
 		case sizes[p] == 0:
 			return fmt.Errorf("sim: scaling %d is of model %d, role %d, which no replica has, or "+

@@ -87,7 +87,7 @@ func newFleet(c *Config) *fleet {
 		f.agenda.push(event{at: o.At, kind: failing, n: n})
 	}
 	for n, s := range c.Scalings {
-		f.pools.find(s.Model, s.Role).scaled = true
+		f.pools.find(poolKey{s.Model, s.Role, s.MaxPrompt}).scaled = true
 		f.agenda.push(event{at: s.Every, kind: scaling, n: n})
 	}
 	return f

@@ -204,7 +204,7 @@ func (a *parallelRun) arriveNext(w *window) bool {
 		a.rest, w.end = s, at
 		return false
 	}
-	p := f.pools.entries[s.Model]
+	p := f.pools.entry(&s.Request)
 	f.result.Arrived++
 	p.arrived++
 	i, ok := f.choose(s, f.router, p)

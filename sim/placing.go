@@ -40,8 +40,9 @@ func (p *pools) admissible(q *Request) error {
 		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of "+
 			"each",
 			q.ID, q.Prompt, q.Output)
-	case q.Model < 0 || q.Model >= len(p.entries) || p.entries[q.Model] == nil:
-		return fmt.Errorf("sim: request %d is for model %d, which no replica serves", q.ID, q.Model)
+	case p.entry(q) == nil:
+		return fmt.Errorf("sim: request %d is for model %d, with a prompt of %d tokens, which no "+
+			"replica serves", q.ID, q.Model, q.Prompt)
 	}
 	return nil
 }
@@ -50,7 +51,7 @@ func (p *pools) admissible(q *Request) error {
 func (f *fleet) arrive(s *Sequence, now Time) {
 	f.now = now
 	f.result.Arrived++
-	p := f.pools.entries[s.Model]
+	p := f.pools.entry(&s.Request)
 	p.arrived++
 	if f.admission != nil && !f.admission.Admit(&s.Request, p) {
 		f.drop(s, Refused)
@@ -79,7 +80,7 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 
 // place takes s to a replica.
 func (f *fleet) place(s *Sequence) {
-	i, ok := f.choose(s, f.router, f.pools.entries[s.Model])
+	i, ok := f.choose(s, f.router, f.pools.entry(&s.Request))
 	if !ok {
 		return
 	}

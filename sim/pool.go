@@ -1,13 +1,15 @@
 package sim
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// Pool is the set of replicas of one model and one role. Routers, scalers and admission see it. It
-// names replicas by their index in Config.Replicas.
+// Pool is the set of replicas of one model, one role and one longest prompt. Routers, scalers and
+// admission see it. It names replicas by their index in Config.Replicas.
 type Pool struct {
 	fleet *fleet
-	model int
-	role  Role
+	poolKey
 
 	members     []int // all of its replicas, ascending; they do not change
 	accepting   []int // the members that serve, ascending; open and close change it
@@ -130,8 +132,12 @@ func (p *Pool) LeastPending() int { return p.least(byPending) }
 // requests as from one queue.
 func (p *Pool) LeastWait() int { return p.least(byWait) }
 
-// Sibling returns the pool of another role that serves the same model, or nil.
-func (p *Pool) Sibling(role Role) *Pool { return p.fleet.pools.find(p.model, role) }
+// Sibling returns the pool of another role that serves the same requests, or nil.
+func (p *Pool) Sibling(role Role) *Pool {
+	key := p.poolKey
+	key.role = role
+	return p.fleet.pools.find(key)
+}
 
 func (p *Pool) least(by measure) int {
 	if p.trees[by] == nil {
@@ -247,26 +253,24 @@ func (p *Pool) Busy() Time {
 	return sum
 }
 
-// pools are the pools of a fleet, one for each model and role that a replica has.
+// pools are the pools of a fleet, one for each key that a replica has.
 type pools struct {
 	list []*Pool
-	// entries has the pool where the requests of each model go first: its prefill pool if it has
-	// one. It is nil for a model without replicas.
-	entries []*Pool
+	// entries has the pools where the requests of each model go first, by rising longest prompt:
+	// prefill pools where there are some. It is nil for a model without replicas.
+	entries [][]*Pool
 }
 
 // join makes r a member of its pool.
 func (l *pools) join(f *fleet, r *member, c *ReplicaConfig) {
-	p := l.find(c.Model, c.Role)
+	p := l.find(c.key())
 	if p == nil {
-		p = &Pool{fleet: f, model: c.Model, role: c.Role}
+		p = &Pool{fleet: f, poolKey: c.key()}
 		l.list = append(l.list, p)
 		for len(l.entries) <= c.Model {
 			l.entries = append(l.entries, nil)
 		}
-		if c.Role == Prefill || c.Role == Mixed && l.entries[c.Model] == nil {
-			l.entries[c.Model] = p
-		}
+		l.enter(p)
 	}
 	r.pool, r.position = p, len(p.members)
 	p.members = append(p.members, r.index)
@@ -277,10 +281,37 @@ func (l *pools) join(f *fleet, r *member, c *ReplicaConfig) {
 	}
 }
 
-// find returns the replicas of a model and a role, or nil.
-func (l *pools) find(model int, role Role) *Pool {
+// enter lists p where requests go first, if they do.
+func (l *pools) enter(p *Pool) {
+	list := l.entries[p.model]
+	k, known := slices.BinarySearchFunc(list, p, func(a, b *Pool) int {
+		return cmp.Compare(a.longest(), b.longest())
+	})
+	switch {
+	case p.role == Prefill && known:
+		list[k] = p
+	case p.role == Prefill || p.role == Mixed && !known:
+		l.entries[p.model] = slices.Insert(list, k, p)
+	}
+}
+
+// entry returns the pool where a request goes first, or nil.
+func (l *pools) entry(r *Request) *Pool {
+	if r.Model < 0 || r.Model >= len(l.entries) {
+		return nil
+	}
+	for _, p := range l.entries[r.Model] {
+		if r.Prompt <= p.longest() {
+			return p
+		}
+	}
+	return nil
+}
+
+// find returns the pool of a key, or nil.
+func (l *pools) find(key poolKey) *Pool {
 	for _, p := range l.list {
-		if p.model == model && p.role == role {
+		if p.poolKey == key {
 			return p
 		}
 	}

@@ -32,9 +32,12 @@ type ReplicaConfig struct {
 	MaxContext int
 
 	// Model is the index of the served model, as in Request.Model, and Role says which phases of a
-	// request the replica serves. Replicas that agree in both make a Pool.
-	Model int
-	Role  Role
+	// request the replica serves. MaxPrompt is the longest prompt of the requests that come to it,
+	// in tokens, 0 for any: of the replicas of a model, a request goes to those with the least that
+	// its prompt does not exceed. Replicas that agree in all three make a Pool.
+	Model     int
+	Role      Role
+	MaxPrompt int
 	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes
 	// byte, in Layers parts that become ready one after another; 0 parts count as 1.
 	Link    int

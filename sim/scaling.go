@@ -4,7 +4,7 @@ package sim
 // replicas.
 func (f *fleet) scale(n int) {
 	sc := &f.scalings[n]
-	p := f.pools.find(sc.Model, sc.Role)
+	p := f.pools.find(poolKey{sc.Model, sc.Role, sc.MaxPrompt})
 	least := sc.Min
 	if p.Outstanding() > 0 { // the last replica stops, and the first starts, by requests alone
 		least = max(least, 1)

@@ -9,17 +9,28 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// RoundRobin sends requests to the replicas in turn.
-type RoundRobin struct{ next int }
+// RoundRobin sends the requests of each pool to its replicas in turn.
+type RoundRobin struct {
+	first int // the place of the replica that has the first turn, modulo the size of the pool
+	// next has the places after those that had the last turn. One place for all pools would send
+	// every other request of two pools to the same replicas.
+	next map[*sim.Pool]int
+}
 
 // Route implements sim.Router.
 func (rr *RoundRobin) Route(_ *sim.Request, pool *sim.Pool) int {
-	if rr.next >= pool.Len() {
-		rr.next = 0
+	at, known := rr.next[pool]
+	switch {
+	case rr.next == nil:
+		rr.next = map[*sim.Pool]int{}
+		fallthrough
+	case !known:
+		at = rr.first % pool.Len()
+	case at >= pool.Len():
+		at = 0
 	}
-	i := pool.At(rr.next)
-	rr.next++
-	return i
+	rr.next[pool] = at + 1
+	return pool.At(at)
 }
 
 // Blind implements sim.BlindRouter.
@@ -43,16 +54,14 @@ func NewFrontends(n int, seed uint64) (*Frontends, error) {
 	}
 	f := &Frontends{make([]RoundRobin, n), stream(seed)}
 	for i := range f.turns {
-		f.turns[i].next = f.rng.IntN(1 << 20)
+		f.turns[i].first = f.rng.IntN(1 << 20)
 	}
 	return f, nil
 }
 
 // Route implements sim.Router.
 func (f *Frontends) Route(r *sim.Request, pool *sim.Pool) int {
-	turn := &f.turns[f.rng.IntN(len(f.turns))]
-	turn.next %= pool.Len()
-	return turn.Route(r, pool)
+	return f.turns[f.rng.IntN(len(f.turns))].Route(r, pool)
 }
 
 // Blind implements sim.BlindRouter.
