@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
-	"github.com/llmsim/llmsim/internal/units"
 )
 
 // goal is what a plan asks to find.
@@ -66,8 +65,7 @@ func (s *search) tell() {
 	if s.leads == nil || s.best < 0 {
 		return
 	}
-	words := fmt.Sprintf("%s of %s, %s an hour", units.Plural(s.size(), "replica"),
-		s.label(s.best), s.Currency().Cents(s.cost()))
+	words := fmt.Sprintf("%s, %s an hour", s.wordsOfBest(), s.Currency().Cents(s.cost()))
 	if words != s.told {
 		s.leads(cmp.Or(s.Trials.File.Plan.Name, "The best so far") + ": " + words)
 	}

@@ -16,11 +16,11 @@ const mostRatios = 6
 
 // refineRatios takes the numbers of prefill and of decode replicas of a fleet of groups as numbers
 // of their own: groups of a ratio on the menu have too many of one of them. The cheapest fleet of
-// such numbers is the answer if it costs less. With spares, whole groups may be down, so that
-// groups stay whole.
+// such numbers is the answer if it costs less. With spares, that many replicas of either kind may
+// be down, or of both, instead of whole groups.
 func (s *search) refineRatios(ctx context.Context) error {
 	p := &s.Trials.File.Plan
-	if s.best < 0 || s.Spare > 0 || p.Scaled() || p.FirstAnswer() ||
+	if s.best < 0 || p.Scaled() || p.FirstAnswer() ||
 		p.Goal.Find != asked.FindCheapest {
 		return nil
 	}
@@ -37,12 +37,12 @@ func (s *search) refineRatios(ctx context.Context) error {
 // chosen first. Which of them are the cheapest does not follow from the ratios of the menu.
 func (s *search) groups() (list []int) {
 	for i, o := range s.options[:s.listed()] {
-		if o.Decode != nil && s.mayBeatBest(i) && i != s.best {
+		if o.Decode != nil && s.mayBeatBest(i) && i != s.best && s.refines(o) {
 			list = append(list, i)
 		}
 	}
 	s.sortByNearness(list)
-	if s.chosen().Decode != nil {
+	if o := s.chosen(); o.Decode != nil && s.refines(o) {
 		list = slices.Insert(list, 0, s.best)
 	}
 	seen := map[*candidate.Parts]bool{}
@@ -53,6 +53,10 @@ func (s *search) groups() (list []int) {
 	})
 	return list[:min(len(list), mostRatios)]
 }
+
+// refines reports whether the ratio of a group is refined: those that lose replicas of either kind
+// as spares do, do not lose whole groups.
+func (s *search) refines(o *candidate.Option) bool { return s.Spare == 0 || !o.IsSpot() }
 
 // ratios is what is known of fleets of one group each, which differ in the numbers of their prefill
 // and decode replicas.
@@ -78,7 +82,15 @@ func (r *ratios) refine(ctx context.Context, best bool) error {
 		if err != nil {
 			return err
 		}
-		r.prefer(x, y)
+		ok := r.Spare == 0
+		if !ok { // whole groups were down so far
+			if ok, err = r.keeps(ctx, x, y); err != nil {
+				return err
+			}
+		}
+		if ok {
+			r.prefer(x, y)
+		}
 		from, first = y, y-1
 	}
 	for y, worse := first, 0; y > 0 && worse < 2; y-- {
@@ -170,8 +182,9 @@ func fewer(most int, enough func(int) (bool, error)) (int, error) {
 // most returns the largest number of prefill replicas that cost less than the best fleet beside
 // some decode replicas.
 func (r *ratios) most(decodes int) int {
-	left := r.cost()*(1-worthTuning) - float64(decodes)*r.group.Decode.Price
-	return int(math.Ceil(left/r.group.Prefill.Price)) - 1
+	decode, prefill := r.group.Decode.Price, r.group.Prefill.Price
+	left := r.cost()*(1-worthTuning) - float64(decodes+r.Spare)*decode
+	return int(math.Ceil(left/prefill)) - 1 - r.Spare
 }
 
 // keeps reports whether a group of x prefill and y decode replicas keeps the SLO.
@@ -183,7 +196,7 @@ func (r *ratios) keeps(ctx context.Context, x, y int) (bool, error) {
 	place, known := r.places[at]
 	if !known {
 		group := *r.group
-		group.Prefills, group.Decodes = int32(x), int32(y)
+		group.Prefills, group.Decodes, group.Paired = int32(x), int32(y), r.Spare > 0
 		group.GPUs = x*group.Prefill.GPUs + y*group.Decode.GPUs
 		fresh, err := r.added(ctx, []*candidate.Option{&group})
 		if err != nil {
@@ -203,16 +216,34 @@ func (r *ratios) keeps(ctx context.Context, x, y int) (bool, error) {
 		return false, err
 	}
 	outcome.kind, outcome.closest, outcome.words = simulated, d.Share, missesCheaper
+	if d.Kept && o.Paired {
+		d.Kept, err = r.keepsWithOneKindDown(ctx, o)
+	}
 	if !d.Kept {
 		r.missed = append(r.missed, at)
 	}
-	return d.Kept, nil
+	return d.Kept, err
+}
+
+// keepsWithOneKindDown reports whether a group keeps the SLO while the spares of one kind are down,
+// and the others are not. It may miss it then although it keeps it with those of both kinds down:
+// more prefill replicas send prompts on to the decode replicas at the same time.
+func (r *ratios) keepsWithOneKindDown(ctx context.Context, o *candidate.Option) (bool, error) {
+	prefills, decodes := *o, *o
+	prefills.Prefills, prefills.Paired = o.Prefills+int32(r.Spare), false
+	decodes.Decodes, decodes.Paired = o.Decodes+int32(r.Spare), false
+	for _, left := range []*candidate.Option{&prefills, &decodes} {
+		if d, err := r.Decide(ctx, left, 1, o.Worst()); err != nil || !d.Kept {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // prefer makes a group the answer if it costs less.
 func (r *ratios) prefer(prefills, decodes int) {
 	place := r.places[[2]int{prefills, decodes}]
-	if place > 0 && r.options[place].Cost(1) < r.cost()*(1-worthTuning) {
+	if place > 0 && r.options[place].Cost(1+r.Spare) < r.cost()*(1-worthTuning) {
 		r.outcomes[r.best].words = "another costs less"
 		r.outcomes[place].replicas = 1
 		r.makeBest(place)

@@ -302,7 +302,9 @@ func (s *cheapestGoal) shape(ctx context.Context, i int) (answer.Shape, error) {
 		return sh, nil
 	}
 	size := r.replicas + s.Spare
-	sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.GPUs, r.hourly
+	whole, n := o.Whole(size)
+	sh.Label = whole.Label(&s.Trials.File.Plan.Menu)
+	sh.Replicas, sh.Accelerators, sh.Hourly = n, o.Total(size), r.hourly
 	if o.Scaled() {
 		sh.Fewest = o.Scaling.Always + s.Spare
 	}

@@ -206,7 +206,7 @@ func (s *search) solveChanged(ctx context.Context, before *search, harder int) e
 	s.outcomes[i] = outcome{kind: chosen, replicas: n, sized: true}
 	var err error
 	switch {
-	case harder != 0 && o.Decode != nil && s.Spare == 0:
+	case harder != 0 && o.Decode != nil && (o.Paired || s.Spare == 0):
 		r := &ratios{search: s, group: o, places: map[[2]int]int{}}
 		err = r.resize(ctx, n, keeps)
 	case harder != 0:
@@ -251,7 +251,7 @@ func (s *cheapestGoal) sensitivityOf(input string, other *search, harder int) an
 		return answer.Sensitivity{Input: input, Changes: true, Answer: "no option meets the SLO"}
 	case other.label(other.best) != s.label(s.best):
 		return answer.Sensitivity{Input: input, Changes: true,
-			Answer: units.Plural(other.size(), "replica") + " of " + other.label(other.best)}
+			Answer: other.wordsOfBest()}
 	case other.ByPart(other.chosen(), other.size()) &&
 		max(other.size()-s.size(), s.size()-other.size()) <= s.Step(s.chosen(), s.size()):
 		// numbers of replicas of large fleets are no finer

@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // Options say how to answer a plan.
@@ -122,7 +123,13 @@ func (s *standing) tried(i int) *judge.Numbers {
 func (s *standing) size() int                 { return s.outcomes[s.best].replicas + s.Spare }
 func (s *standing) cost() float64             { return s.hourly(s.best) }
 func (s *standing) chosen() *candidate.Option { return s.options[s.best] }
-func (s *standing) accelerators() int         { return s.size() * s.chosen().GPUs }
+func (s *standing) accelerators() int         { return s.chosen().Total(s.size()) }
+
+// wordsOfBest names the best fleet.
+func (s *standing) wordsOfBest() string {
+	whole, n := s.chosen().Whole(s.size())
+	return units.Plural(n, "replica") + " of " + whole.Label(&s.Trials.File.Plan.Menu)
+}
 
 // hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
 func (s *standing) hourly(i int) float64 {
@@ -147,7 +154,7 @@ func (s *standing) wins(o *candidate.Option, n int, hourly float64) bool {
 	}
 	c := cmp.Or(comparePrices(hourly, s.cost()),
 		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
-		cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators()))
+		cmp.Compare(o.Total(n+s.Spare), s.accelerators()))
 	return c < 0 || c == 0 && s.comparePlain(o, s.chosen()) < 0
 }
 

@@ -13,7 +13,9 @@ import (
 type Deployment struct {
 	Load  string `json:"-"` // in words
 	Label string `json:"label"`
-	// Replicas includes the spares.
+	// Replicas includes the spares, which are whole replicas or groups, or where SparesPaired is
+	// set, one replica of either kind each, in the one group.
+	SparesPaired bool    `json:"spares_paired,omitempty"`
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`

@@ -351,7 +351,10 @@ func (d *Deployment) heading(spare int) string {
 	if d.Scaled != nil {
 		words = fmt.Sprintf("%d to %s", d.Scaled.Fewest, words)
 	}
-	if spare > 0 {
+	switch {
+	case spare > 0 && d.SparesPaired:
+		words += fmt.Sprintf(", %dP+%dD of them spare", spare, spare)
+	case spare > 0:
 		words += fmt.Sprintf(", %d of them spare", spare)
 	}
 	if d.Users > 0 {

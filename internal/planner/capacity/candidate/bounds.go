@@ -18,7 +18,11 @@ func (o *Option) Bound(all []Busy) {
 	if o.Unfit() != "" {
 		return
 	}
-	o.Price = o.Sum((*Server).hourly)
+	if o.Price = o.Sum((*Server).hourly); o.Paired {
+		first := o.Price
+		o.Price = o.Prefill.Price + o.Decode.Price
+		o.Surcharge = first - o.Price
+	}
 	load := o.Load()
 	o.Ceiling = BoundSlack * load.Requests / (o.Slow * o.divided(all[0]))
 	o.Least = 1

@@ -251,3 +251,29 @@ func Copies(options []*Option, f *asked.File, reprice func(*Option)) []*Option {
 	}
 	return copies
 }
+
+// sizes returns how many replicas of either kind n groups have.
+func (o *Option) sizes(n int) (prefills, decodes int) {
+	if o.Paired {
+		return int(o.Prefills) + n - 1, int(o.Decodes) + n - 1
+	}
+	return n * int(o.Prefills), n * int(o.Decodes)
+}
+
+// Whole returns n replicas or groups as a number of replicas or groups that are all alike.
+func (o *Option) Whole(n int) (*Option, int) {
+	if !o.Paired {
+		return o, n
+	}
+	one := *o
+	prefills, decodes := o.sizes(n)
+	one.Prefills, one.Decodes, one.Paired = int32(prefills), int32(decodes), false
+	one.GPUs = prefills*o.Prefill.GPUs + decodes*o.Decode.GPUs
+	return &one, 1
+}
+
+// Total returns how many accelerators n replicas or groups have.
+func (o *Option) Total(n int) int {
+	whole, n := o.Whole(n)
+	return n * whole.GPUs
+}

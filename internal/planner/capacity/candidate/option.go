@@ -30,10 +30,12 @@ type Option struct {
 	Least   int32
 	// Prefills and decodes are the numbers of replicas of either kind in a group.
 	Prefills, Decodes int32
-	Routing           int32 // of the menu's
+	// Paired is set where further groups, which are spares, have one replica of either kind each.
+	Paired  bool
+	Routing int32 // of the menu's
 	// Base is how many replicas of a spot fleet are of the server standing, and so are not taken
-	// away, and surcharge what they cost more than spot replicas, in $/h; nil and 0 without such
-	// replicas.
+	// away, and surcharge what they cost more than spot replicas, or the first group of a paired
+	// option more than a further one, in $/h; nil and 0 without such replicas.
 	Base      int32
 	Standing  *Server
 	Surcharge float64
@@ -134,14 +136,15 @@ func (o *Option) Accelerators(offer *asked.Offer, n int) int {
 	if o.Standing != nil && o.Standing.Offer == offer {
 		return o.Based() * o.Standing.GPUs
 	}
-	each := 0
+	prefills, decodes := o.sizes(n - o.Based())
+	all := 0
 	if o.Prefill.Offer == offer {
-		each += int(o.Prefills) * o.Prefill.GPUs
+		all += prefills * o.Prefill.GPUs
 	}
 	if o.Decode != nil && o.Decode.Offer == offer {
-		each += int(o.Decodes) * o.Decode.GPUs
+		all += decodes * o.Decode.GPUs
 	}
-	return (n - o.Based()) * each
+	return all
 }
 
 // Available reports whether there are accelerators for n replicas or groups.
@@ -240,8 +243,9 @@ func (o *Option) Scenario(m *asked.Menu, n int, slowdown float64) scenarios.Scen
 		}
 		return s
 	}
-	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * int(o.Prefills)},
-		{Role: "decode", Replicas: n * int(o.Decodes)}}
+	prefills, decodes := o.sizes(n)
+	pools := []scenarios.Pool{{Role: "prefill", Replicas: prefills},
+		{Role: "decode", Replicas: decodes}}
 	if o.Scaled() {
 		pools[0].Scaling = o.scalingOf(m, int(o.Prefills))
 		pools[1].Scaling = o.scalingOf(m, int(o.Decodes))

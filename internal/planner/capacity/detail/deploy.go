@@ -142,11 +142,13 @@ func (f *Fleet) Deployment(file *scenarios.File, full, reduced judge.Trial) (*an
 		return nil, err
 	}
 	o := f.Option
+	whole, n := o.Whole(f.Size())
 	load := simulation.Source.Summary().Text
 	d := &answer.Deployment{
-		Load: load[:max(0, strings.LastIndex(load, "; "))], Label: f.Label(),
-		Replicas: f.Size(), Accelerators: f.Accelerators(),
-		Hourly: f.Hourly, Base: f.Base(),
+		Load:  load[:max(0, strings.LastIndex(load, "; "))],
+		Label: whole.Label(&f.Trials.File.Plan.Menu), Replicas: n, SparesPaired: o.Paired,
+		Accelerators: f.Accelerators(),
+		Hourly:       f.Hourly, Base: f.Base(),
 		Kept: full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.Grade, Scaled: f.scaledFleet(&full), Law: f.law(),
@@ -192,7 +194,7 @@ type Fleet struct {
 func (f *Fleet) Size() int { return f.Replicas + f.Spare }
 
 // Accelerators returns the number of accelerators, including the spares'.
-func (f *Fleet) Accelerators() int { return f.Size() * f.Option.GPUs }
+func (f *Fleet) Accelerators() int { return f.Option.Total(f.Size()) }
 
 // Label names the option.
 func (f *Fleet) Label() string { return f.Option.Label(&f.Trials.File.Plan.Menu) }

@@ -35,7 +35,8 @@ func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*an
 	if o.Grade == evidence.Here || o.Scaled() || o.IsSpot() {
 		return nil, nil
 	}
-	m := &answer.Measurement{Label: other.Label(), Accelerators: o.GPUs, Daily: 24 * o.Price}
+	m := &answer.Measurement{Label: other.Label(), Accelerators: o.GPUs,
+		Daily: 24 * o.Sum(func(s *candidate.Server) float64 { return s.Price })}
 	n, price := most, f.Hourly
 	for range mostFleets + 1 {
 		if n <= 0 || len(m.Fleets) == mostFleets {
