@@ -169,6 +169,12 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 		if err := files.Write(filepath.Join(flags.out, "report.html"), all.Page); err != nil {
 			return err
 		}
+		if d := all.Divided; d != nil {
+			if err := files.WriteBytes(filepath.Join(flags.out, "scenario.yaml"),
+				[]byte(d.Scenario), 0o666); err != nil {
+				return err
+			}
+		}
 		for _, a := range all.Models {
 			dir := flags.out
 			if len(all.Models) > 1 {

@@ -961,7 +961,7 @@ effort: {requests: 100, most-requests: 200}
 			testkit.OK(t, err)
 			c.learn(s, 0)
 		}
-		together, err := solveEach(t.Context(), f, q, Options{})
+		together, _, err := solveEach(t.Context(), f, q, Options{})
 		testkit.OK(t, err)
 		turns, err := inTurn(t.Context(), f, q, Options{})
 		testkit.OK(t, err)

@@ -2,10 +2,15 @@ package capacity
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"math/bits"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // sharing is which classes of requests have servers in common: the parts of a plan, each with the
@@ -16,6 +21,8 @@ type sharing struct {
 	// together is the price of one fleet for all classes, and apart the least price of several; 0
 	// where it is not known, or no fleet keeps the SLO.
 	together, apart float64
+	// divided is how requests are divided by their prompts; nil where they are not.
+	divided *answer.Divided
 }
 
 // partition finds which classes share servers so that their fleets cost the least together. Each
@@ -89,4 +96,187 @@ func known(price float64) float64 {
 		return 0
 	}
 	return price
+}
+
+// bands are the requests of a plan by the lengths of their prompts, and what is known of fleets for
+// sets of bands, which are bits. Only bands next to each other make a set.
+type bands struct {
+	file   *asked.File
+	edges  []int // band i has the prompts above edges[i] up to edges[i+1]; 0 is no edge
+	parts  []*asked.File
+	found  []*finding // nil where no fleet was looked for
+	prices []float64  // the least by the bounds, until a fleet was looked for
+}
+
+// byPrompts finds whether requests have servers by the lengths of their prompts: short and long
+// ones apart, each on a fleet of their own, where the fleets cost less than one for all. Bounds say
+// which divisions may, fleets at the settings of the menu which of them do, and those get settings
+// of their own. All of them together are simulated before they are the answer.
+func byPrompts(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*sharing, error) {
+	all, err := find(ctx, f, q, o)
+	s := &sharing{parts: []*asked.File{f}, found: []*finding{all}}
+	at := f.Thresholds()
+	if err != nil || len(at) == 0 {
+		return s, err
+	}
+	b := &bands{file: f, edges: append(append([]int{0}, at...), 0)}
+	if err := b.bound(ctx, all, q, o); err != nil {
+		return nil, err
+	}
+	sets, err := b.divide(ctx)
+	if err != nil || len(sets) < 2 {
+		return s, err
+	}
+	d := &sharing{}
+	var searches []*search
+	hourly := 0.0
+	for _, set := range sets {
+		one := b.found[set]
+		if err := one.inSteps(ctx, (&shapeRows{one.search}).alone, one.refineRatios); err != nil {
+			return nil, err
+		}
+		hourly += one.cost()
+		d.parts, d.found = append(d.parts, b.parts[set]), append(d.found, one)
+		searches = append(searches, one.search)
+	}
+	if all.best >= 0 {
+		d.together = all.cost()
+	}
+	if all.best >= 0 && hourly >= all.cost()*(1-worthTuning) || newJointSearch(searches).conflict() {
+		return s, nil
+	}
+	if d.divided, err = b.together(ctx, all, sets); err != nil || d.divided == nil {
+		return s, err
+	}
+	return d, nil
+}
+
+// bound prepares the plan of each set of bands, and bounds what its fleet costs. The price to beat
+// is that of one fleet for all at the settings of the menu.
+func (b *bands) bound(ctx context.Context, all *finding, q *queue.Queue, o Options) error {
+	whole := 1<<(len(b.edges)-1) - 1
+	b.parts, b.found = make([]*asked.File, whole+1), make([]*finding, whole+1)
+	b.prices = make([]float64, whole+1)
+	o.Leads = nil
+	for set := 1; set < whole; set++ {
+		b.prices[set] = math.Inf(1)
+		first := bits.TrailingZeros(uint(set))
+		last := bits.Len(uint(set))
+		if bits.OnesCount(uint(set)) != last-first {
+			continue
+		}
+		b.parts[set] = b.file.OfPrompts(b.edges[first], b.edges[last])
+		s, err := newSearch(ctx, b.parts[set], q, o)
+		if err != nil {
+			return err
+		}
+		for i, option := range s.options {
+			if option.Unfit() == "" && !option.Tight && s.Most(option) >= s.Fewest(option) {
+				b.prices[set] = min(b.prices[set], s.leastCost(i))
+			}
+		}
+		b.found[set] = &finding{search: s, goal: goalOf(s)}
+	}
+	switch t := all.tuned; {
+	case all.best < 0:
+		b.prices[whole] = math.Inf(1)
+	case t != nil && t.WithoutHourly > 0:
+		b.prices[whole] = t.WithoutHourly * (1 - worthTuning)
+	default:
+		b.prices[whole] = all.cost() * (1 - worthTuning)
+	}
+	return nil
+}
+
+// divide returns the division whose fleets, at the settings of the menu, cost the least, looking
+// for those of a division that is the cheapest by what is known, until all of its fleets are. It
+// returns one set, or none, where one fleet for all costs no more.
+func (b *bands) divide(ctx context.Context) ([]int, error) {
+	known := make([]bool, len(b.prices))
+	for {
+		sets, _ := divide(b.prices)
+		fresh := -1
+		for _, set := range sets {
+			if !known[set] {
+				fresh = set
+			}
+		}
+		if len(sets) < 2 || fresh < 0 {
+			return sets, nil
+		}
+		s := b.found[fresh].search
+		if err := s.fromMenu(ctx); err != nil {
+			return nil, err
+		}
+		known[fresh], b.prices[fresh] = true, math.Inf(1)
+		if s.best >= 0 {
+			b.prices[fresh] = s.cost()
+		}
+	}
+}
+
+// togetherSeeds is the number of draws of the load with which the fleets of all bands are simulated
+// together.
+const togetherSeeds = 3
+
+// together simulates the fleets of a division as one, whose requests go to their fleets by the
+// lengths of their prompts: spares down, and with steps as slow as the plan demands. It returns nil
+// where that misses the SLO.
+func (b *bands) together(ctx context.Context, all *finding, sets []int) (*answer.Divided, error) {
+	t, p := all.Trials, &b.file.Plan
+	fewest, size := b.scenario(sets, func(s *search) (int, float64) {
+		return s.outcomes[s.best].replicas, s.chosen().Slow
+	})
+	d := &answer.Divided{Seeds: togetherSeeds, Kept: 1}
+	for seed := range uint64(togetherSeeds) {
+		fewest.Seed = p.Seed + seed
+		run, requests, err := t.Fleet(ctx, fewest, size, all.Rate, asked.LateBy(1), 0)
+		if err != nil || !run.Keeps() {
+			return nil, err
+		}
+		d.Requests, d.Kept = requests, min(d.Kept, run.All)
+	}
+	written, _ := b.scenario(sets, func(s *search) (int, float64) { return s.size(), 1 })
+	file, err := b.file.File(written, all.Rate, d.Requests)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	defer simulation.Source.Close()
+	text, err := simulation.Explain()
+	d.Scenario = string(text)
+	return d, err
+}
+
+// scenario returns the scenario of the fleets of a division, each of which has the number of
+// replicas or groups, and the slowdown, that of returns, and how many replicas that is.
+func (b *bands) scenario(sets []int, of func(*search) (int, float64)) (s scenarios.Scenario,
+	size int) {
+	p := &b.file.Plan
+	for k, set := range sets {
+		one := b.found[set].search
+		n, slow := of(one)
+		part := one.chosen().Scenario(&p.Menu, n, slow)
+		most := b.edges[bits.Len(uint(set))]
+		if k == 0 {
+			s = part
+			s.Name, s.Workload, s.Tokens, s.Fleet.Pools, s.Replicas = p.Name, p.Workload, p.Tokens,
+				nil, 0
+		}
+		for _, pool := range part.AsPools() {
+			pool.Name, pool.MaxPrompt = "any", most
+			if most > 0 {
+				pool.Name = fmt.Sprintf("to-%d", most)
+			}
+			if pool.Role != "" {
+				pool.Name += "-" + pool.Role
+			}
+			s.Fleet.Pools = append(s.Fleet.Pools, pool)
+			size += pool.Replicas
+		}
+	}
+	return s, size
 }

@@ -3,14 +3,18 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Sets of the least price are the least of all ways to divide things, each way tried.
@@ -107,5 +111,66 @@ effort: {requests: 300, most-requests: 1000}
 		if want := cmp.Or(one.ClassesApart, all.Hourly); math.Abs(sum-want) > 1e-9*sum {
 			t.Errorf("%s: $%g on servers of their own, told %g", c.other, sum, want)
 		}
+	}
+}
+
+// Requests with short and with long prompts are served apart where that is cheaper, for what
+// fleets for those lengths cost by themselves, and keep the SLO with other draws of the load too.
+func TestPromptsShareServersUnlessApartIsCheaper(t *testing.T) {
+	testkit.Dear(t)
+	const plan = `
+model: llama-3.1-8b
+workload: {output: 150, WORKLOAD}
+slo: {ttft: 5s, tpot: 50ms}
+menu: {hardware: [l4, h100-sxm], tensor: [1], tune: none, divide: DIVIDE}
+effort: {requests: 500, most-requests: 4000}
+`
+	solve := func(workload, divide string) (*asked.File, *answer.Answers) {
+		f, err := asked.Parse("plan.yaml", []byte(strings.NewReplacer("WORKLOAD", workload,
+			"DIVIDE", divide).Replace(plan)))
+		testkit.OK(t, err)
+		all, err := Solve(t.Context(), f, Options{})
+		testkit.OK(t, err)
+		return f, all
+	}
+	const mixed = "rate: 20/s, prompt: {distribution: lognormal, mean: 3000, cv: 2, max: 60000}"
+	_, one := solve(mixed, "none")
+	f, apart := solve(mixed, "prompts")
+	d := apart.Divided
+	if d == nil || len(apart.Models) < 2 || apart.Hourly >= one.Hourly ||
+		apart.Models[0].ClassesTogether != one.Hourly || one.Divided != nil {
+		t.Fatalf("$%g together, $%g apart: %+v", one.Hourly, apart.Hourly, d)
+	}
+	above, pools, byHand := 0, 0, 0.0
+	for _, a := range apart.Models {
+		most := 60000
+		if n, _ := fmt.Sscanf(a.Name, "prompts of %d to %d tokens", &above,
+			&most); n < 2 {
+			most = 60000
+		}
+		part := f.OfPrompts(above-1, most)
+		_, own := solve(fmt.Sprintf("rate: %g/s, prompt: {distribution: lognormal, mean: 3000, "+
+			"cv: 2, min: %d, max: %d}", part.Plan.Peak(), above, most), "none")
+		above, pools, byHand = most+1, pools+a.Chosen.Replicas, byHand+own.Hourly
+	}
+	if byHand != apart.Hourly {
+		t.Errorf("$%g, and $%g with those lengths asked for by hand", apart.Hourly, byHand)
+	}
+	for seed := range 3 {
+		file, err := scenarios.Parse("scenario.yaml", []byte(d.Scenario),
+			fmt.Sprintf("seed=%d", 100+seed))
+		testkit.OK(t, err)
+		r, err := file.Run(t.Context(), policies.Default())
+		testkit.OK(t, err)
+		if !r.SLOMet || r.Fleet.Replicas != pools || int64(r.Completed) != d.Requests {
+			t.Errorf("seed %d: %d replicas answer %d of %d requests; the SLO is met: %v", seed,
+				r.Fleet.Replicas, r.Completed, d.Requests, r.SLOMet)
+		}
+	}
+	// Alike prompts: all ways are looked at, and none is cheaper.
+	const alike = "rate: 20/s, prompt: {distribution: lognormal, mean: 3000, cv: 0.2, max: 60000}"
+	_, one = solve(alike, "none")
+	if _, all := solve(alike, "prompts"); all.Hourly > one.Hourly {
+		t.Errorf("$%g, and $%g where prompts may be divided", one.Hourly, all.Hourly)
 	}
 }

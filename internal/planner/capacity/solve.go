@@ -157,7 +157,7 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 	}
 	defer q.Close()
 	all := &answer.Answers{Name: f.Plan.Name, Currency: f.Plan.Currency}
-	if all.Models, err = solveEach(ctx, f, q, o); err != nil {
+	if all.Models, all.Divided, err = solveEach(ctx, f, q, o); err != nil {
 		return nil, f.Asked(err)
 	}
 	for _, a := range all.Models {
@@ -178,13 +178,12 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 // solveEach answers the plan of each model: with the fleet that it would have alone, where there
 // are accelerators for all of these; else with fleets that are chosen jointly, or where no joint
 // choice is possible, in turn.
-func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
-	error) {
+func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (
+	list []*answer.Answer, by *answer.Divided, err error) {
 	shared, err := findEach(ctx, f, q, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []*answer.Answer
 	parts, found := shared.parts, shared.found
 	var searches []*search
 	for _, one := range found {
@@ -197,10 +196,11 @@ func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([
 	if len(parts) > 1 && j.conflict() {
 		possible, err := j.choose(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !possible {
-			return inTurn(ctx, f, q, o)
+			list, err = inTurn(ctx, f, q, o)
+			return list, nil, err
 		}
 		for _, one := range found {
 			one.shared = true
@@ -209,14 +209,14 @@ func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([
 	for k, part := range parts {
 		a, err := newAnswer(ctx, part, found[k])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if a.ClassesApart = shared.apart; len(parts) > 1 {
 			a.ClassesApart, a.ClassesTogether = 0, shared.together
 		}
 		list = append(list, a)
 	}
-	return list, nil
+	return list, shared.divided, nil
 }
 
 // findEach finds the fleet of each model alone, or of each set of classes that share servers.
@@ -225,6 +225,9 @@ func findEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*s
 		return partition(ctx, f, q, o)
 	}
 	s := &sharing{parts: questions(f)}
+	if len(s.parts) == 1 {
+		return byPrompts(ctx, s.parts[0], q, o)
+	}
 	for _, part := range s.parts {
 		one, err := find(ctx, part, q, o)
 		if err != nil {

@@ -150,13 +150,27 @@ type Unproven struct {
 
 // Answers are the outcome of a plan: the fleet of each model.
 type Answers struct {
-	Name   string    `json:"name,omitempty"`
-	Models []*Answer `json:"models"`
+	Name string `json:"name,omitempty"`
+	// Divided says how the requests of one model are divided by their prompts, each part with an
+	// answer of its own; nil where they are not.
+	Divided *Divided  `json:"divided,omitempty"`
+	Models  []*Answer `json:"models"`
 	// Accelerators and Hourly add up over all chosen fleets.
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
 	// Currency is the currency of Hourly; absent for US dollars.
 	Currency units.Currency `json:"currency,omitempty"`
+}
+
+// Divided is what the fleets of requests that are divided by the lengths of their prompts show as
+// one.
+type Divided struct {
+	Seeds    int   `json:"seeds"`
+	Requests int64 `json:"requests"` // with each seed
+	// Kept is the least share of all requests that keeps the SLO with any seed, spares down, with
+	// steps as slow as the plan demands.
+	Kept     float64 `json:"kept"`
+	Scenario string  `json:"scenario"`
 }
 
 // Failed counts simulations that failed.

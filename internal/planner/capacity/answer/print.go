@@ -37,8 +37,15 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 		p.Gap()
 		p.Text(fmt.Sprintf("Together: %s, %s an hour.",
 			units.Plural(a.Accelerators, "accelerator"), a.Currency.Cents(a.Hourly)))
+		of := "classes"
+		if d := a.Divided; d != nil {
+			of = "prompts"
+			p.Text(fmt.Sprintf("As one fleet whose pools take prompts by their length, with slow "+
+				"steps, %s of %s requests meet the SLO, the least of %d seeds.",
+				units.Percent(d.Kept), units.Count(d.Requests), d.Seeds))
+		}
 		if one := a.Models[0].ClassesTogether; one > 0 {
-			p.Text(fmt.Sprintf("One fleet for all classes would cost %s an hour.",
+			p.Text(fmt.Sprintf("One fleet for all %s would cost %s an hour.", of,
 				a.Currency.Cents(one)))
 		}
 	}

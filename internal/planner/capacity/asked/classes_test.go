@@ -1,7 +1,9 @@
 package asked
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -88,6 +90,81 @@ func TestWhyClassesShareServersIsTold(t *testing.T) {
 		testkit.OK(t, err)
 		if words := f.Together(); !strings.Contains(words, c.want) || c.want == "" && words != "" {
 			t.Errorf("%s of %s, %s: %q, want %q", c.load, c.classes, c.keys, words, c.want)
+		}
+	}
+}
+
+// Requests that are divided by their prompts are the requests that were asked for: rates add up to
+// the rate, and lengths, weighted by them, to the lengths.
+func TestPromptsAreDividedWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mean, most := rapid.IntRange(300, 4000).Draw(t, "mean"),
+			rapid.IntRange(9000, 30000).Draw(t, "most")
+		rate := rapid.IntRange(1, 99).Draw(t, "rate")
+		prompt := rapid.SampledFrom([]string{"lognormal, mean: %d, cv: 2", "gamma, mean: %d, cv: 2",
+			"exponential, mean: %d", "normal, mean: %d, std: 900"}).Draw(t, "prompt")
+		f, err := Parse("p.yaml", fmt.Appendf(nil, `
+model: llama-3.1-8b
+workload: {rate: %d/s, prompt: {distribution: %s, max: %d}, output: 40}
+slo: {ttft: 1s}
+menu: {hardware: [h100-sxm], divide: prompts}
+`, rate, fmt.Sprintf(prompt, mean), most))
+		testkit.OK(t, err)
+		at := f.Thresholds()
+		if len(at) != len(promptShares()) {
+			t.Fatalf("divided at %v", at)
+		}
+		all := f.prompts()
+		edges := append(append([]int{0}, at...), 0)
+		rates, tokens := 0.0, 0.0
+		for i := range len(edges) - 1 {
+			part := f.OfPrompts(edges[i], edges[i+1])
+			drawn := part.prompts()
+			if drawn.Min() != max(edges[i]+1, all.Min()) ||
+				drawn.Max() != cmp.Or(edges[i+1], all.Max()) {
+				t.Fatalf("prompts above %d up to %d are %v", edges[i], edges[i+1], drawn)
+			}
+			rates += part.Plan.Peak()
+			tokens += part.Plan.Peak() * drawn.Mean()
+		}
+		if math.Abs(rates-f.Plan.Peak()) > 1e-5*rates ||
+			math.Abs(tokens/rates-all.Mean()) > 1e-4*all.Mean() {
+			t.Fatalf("%g/s of %g tokens, want %g/s of %g", rates, tokens/rates, f.Plan.Peak(),
+				all.Mean())
+		}
+	})
+}
+
+// Prompts are divided where they are of very different lengths, or where that is asked for.
+func TestPromptsThatAreDivided(t *testing.T) {
+	const long = "prompt: {distribution: lognormal, mean: 3000, cv: 2, max: 60000}"
+	for _, c := range []struct {
+		load, divide string
+		divided      bool
+	}{
+		{long, "", true}, {long, "prompts", true}, {long, "classes", false}, {long, "none", false},
+		{"prompt: {distribution: lognormal, mean: 3000, cv: 0.4, max: 60000}", "", false},
+		{"prompt: {distribution: lognormal, mean: 3000, cv: 0.4, max: 60000}", "prompts", true},
+		{"prompt: {distribution: lognormal, mean: 3000, cv: 2}", "prompts", false},
+		{"prompt: 3000", "prompts", false}, {long + ", arrivals: constant", "prompts", false},
+		{long + ", users: 9", "prompts", false},
+		{long + ", prefix: {groups: 3, tokens: 99}", "prompts", false},
+		{long + ", classes: [{name: a}]", "prompts", false},
+	} {
+		rate := "rate: 9/s, "
+		if strings.Contains(c.load, "users") {
+			rate = ""
+		}
+		text := "model: llama-3.1-8b\nworkload: {" + rate + c.load + "}\nslo: {ttft: 1s}\n" +
+			"menu: {hardware: [h100-sxm]}\n"
+		var keys []string
+		if c.divide != "" {
+			keys = append(keys, "menu.divide="+c.divide)
+		}
+		f, err := Parse("p.yaml", []byte(text), keys...)
+		testkit.OK(t, err)
+		if at := f.Thresholds(); len(at) > 0 != c.divided {
+			t.Errorf("%s, divide %q: %v", c.load, c.divide, at)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Menu struct {
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
 	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
 	Tune     string               `json:"tune,omitempty" enum:"leaders,none" jsonschema:"Whether settings that the menu leaves to the engine, of batching and of the KV cache's format, are tried beside its defaults for the options nearest to the answer. Default: leaders."`
+	Divide   string               `json:"divide,omitempty" enum:"none,classes,prompts" jsonschema:"Which requests may have servers of their own: none, classes of requests, or also prompts by their length, whether that seems to pay or not. Default: classes, and prompts of very different lengths."`
 	// PlainCache leaves the format of the KV cache out of the settings that are tried.
 	PlainCache bool `json:"-"`
 	// Speculation, Disaggregated and Scaling add options; those without are there always.
