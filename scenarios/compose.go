@@ -91,7 +91,7 @@ func (f *fleet) disaggregated(model int) bool {
 		func(g *pool) bool { return g.role == sim.Prefill })
 }
 
-// context returns the longest context with which a model is served: that of pools for any prompt.
+// context returns the longest context with which pools for any prompt serve a model.
 func (f *fleet) context(model int) int { return f.sharing(model, 0)[0].MaxContext }
 
 // declared returns the longest context of the requests that a model is asked for: the one that it

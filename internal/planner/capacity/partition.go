@@ -142,7 +142,8 @@ func byPrompts(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	if all.best >= 0 {
 		d.together = all.cost()
 	}
-	if all.best >= 0 && hourly >= all.cost()*(1-worthTuning) || newJointSearch(searches).conflict() {
+	dearer := all.best >= 0 && hourly >= all.cost()*(1-worthTuning)
+	if dearer || newJointSearch(searches).conflict() {
 		return s, nil
 	}
 	if d.divided, err = b.together(ctx, all, sets); err != nil || d.divided == nil {
@@ -152,7 +153,7 @@ func byPrompts(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 }
 
 // bound prepares the plan of each set of bands, and bounds what its fleet costs. The price to beat
-// is that of one fleet for all at the settings of the menu.
+// is what one fleet for all costs at the settings of the menu.
 func (b *bands) bound(ctx context.Context, all *finding, q *queue.Queue, o Options) error {
 	whole := 1<<(len(b.edges)-1) - 1
 	b.parts, b.found = make([]*asked.File, whole+1), make([]*finding, whole+1)
@@ -188,9 +189,10 @@ func (b *bands) bound(ctx context.Context, all *finding, q *queue.Queue, o Optio
 	return nil
 }
 
-// divide returns the division whose fleets, at the settings of the menu, cost the least, looking
-// for those of a division that is the cheapest by what is known, until all of its fleets are. It
-// returns one set, or none, where one fleet for all costs no more.
+// divide returns the division whose fleets cost the least at the settings of the menu. It looks for
+// the fleets of the division that is the cheapest by the bounds and by what was found, until all
+// fleets of such a division are known. It returns one set, or none, where one fleet for all costs
+// no more.
 func (b *bands) divide(ctx context.Context) ([]int, error) {
 	known := make([]bool, len(b.prices))
 	for {
@@ -251,8 +253,8 @@ func (b *bands) together(ctx context.Context, all *finding, sets []int) (*answer
 	return d, err
 }
 
-// scenario returns the scenario of the fleets of a division, each of which has the number of
-// replicas or groups, and the slowdown, that of returns, and how many replicas that is.
+// scenario returns the scenario of the fleets of a division, and its number of replicas. Each fleet
+// has the number of replicas or groups and the slowdown that function of returns.
 func (b *bands) scenario(sets []int, of func(*search) (int, float64)) (s scenarios.Scenario,
 	size int) {
 	p := &b.file.Plan

@@ -226,7 +226,7 @@ func (r *ratios) keeps(ctx context.Context, x, y int) (bool, error) {
 }
 
 // keepsWithOneKindDown reports whether a group keeps the SLO while the spares of one kind are down,
-// and the others are not. It may miss it then although it keeps it with those of both kinds down:
+// and the others are not. It may miss it then although it keeps it with both down:
 // more prefill replicas send prompts on to the decode replicas at the same time.
 func (r *ratios) keepsWithOneKindDown(ctx context.Context, o *candidate.Option) (bool, error) {
 	prefills, decodes := *o, *o

@@ -98,7 +98,7 @@ func classesApart(w *scenarios.Workload) []scenarios.Class {
 }
 
 // OfClasses returns the plan of some classes, whose bits are set, each with a rate of its own. All
-// of them have the plan's name, and others those of their classes.
+// of them have the plan's name, and others the names of their classes.
 func (f *File) OfClasses(set int) *File {
 	part := &File{Plan: f.Plan, Name: f.Name}
 	p := &part.Plan
