@@ -43,7 +43,8 @@ func kindResults(kinds []kind, load evidence.Load) []KindResult {
 			}
 		}
 		if k[0].role != sim.Mixed {
-			e = e.Apart()
+			decodes := slices.ContainsFunc(k, func(p *pool) bool { return p.role != sim.Prefill })
+			e = e.Apart(!decodes)
 		}
 		list = append(list, KindResult{k.names(), e.Under(load)})
 	}

@@ -68,8 +68,10 @@ type Evidence struct {
 	// Unlike reports that measurements of its kind say nothing of the server.
 	Unlike bool `json:"-"`
 
-	// InPool reports whether the server only computes prompts or only decodes.
-	InPool bool `json:"-"`
+	// InPool reports whether the server only computes prompts or only decodes. Of the former,
+	// which Prompts reports, no factor on TPOT is known.
+	InPool  bool `json:"-"`
+	Prompts bool `json:"-"`
 
 	// Told are the deviations that known.yaml has, and Graded is the grade without Factor.
 	Told   []string `json:"-"`
@@ -133,6 +135,9 @@ func (e Evidence) judged() Evidence {
 	e.Spread = Spread{TPOT: stable(off[0].Within / Width80), TPOTBias: stable(off[0].Bias),
 		TTFT: stable(off[1].Within / Width80), TTFTBias: stable(off[1].Bias),
 		Rate: stable(off[2].Within / Width80), RateBias: stable(off[2].Bias)}
+	if e.InPool && factor > 0 {
+		e.Spread.DecodeBias = e.Spread.TPOTBias
+	}
 	return e
 }
 
@@ -344,8 +349,8 @@ func inWords(share float64) string {
 
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
 // evidence for a server that does both. A measurement of the latter counts as a distant one.
-func (e Evidence) Apart() Evidence {
-	e.InPool = true
+func (e Evidence) Apart(prompts bool) Evidence {
+	e.InPool, e.Prompts = true, prompts
 	return e.FromKin("prefill and decode on one server")
 }
 

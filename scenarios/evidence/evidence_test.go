@@ -40,7 +40,7 @@ func TestGrades(t *testing.T) {
 func TestSentences(t *testing.T) {
 	for _, key := range servers() {
 		e := Of(key, true)
-		apart := e.Apart()
+		apart := e.Apart(false)
 		for _, words := range []string{e.Sentence(), apart.Sentence()} {
 			if !strings.HasSuffix(words, ".") {
 				t.Errorf("%+v: %q", key, words)

@@ -33,7 +33,8 @@ type Known struct {
 	Says    string `yaml:"says"`
 	Settles string `yaml:"settles"`
 	// Factor is the measured over the predicted TPOT, by which ranges and chances are moved; 0
-	// where it is not known. Rows counts the measured figures on which it rests, the ends of a span
+	// where it is not known. An entry with a factor does not hold for servers that only compute
+	// prompts. Rows counts the measured figures on which it rests, the ends of a span
 	// of several as two, and Source says how it follows from them.
 	Factor float64 `yaml:"factor"`
 	Rows   int     `yaml:"rows"`
@@ -69,7 +70,7 @@ func (k *Known) has(e *Evidence) bool {
 			return strings.HasPrefix(s.Model, start)
 		})) &&
 		(k.Speculation == "" || k.Speculation == s.Speculation) &&
-		(!k.Apart || e.InPool) && e.Load.Users >= k.Users
+		(!k.Apart || e.InPool) && (k.Factor == 0 || !e.Prompts) && e.Load.Users >= k.Users
 }
 
 // known returns the kinds of servers known to be off that hold for the evidence, and the factor on
@@ -80,11 +81,21 @@ func (e *Evidence) known() (list []Known, factor float64) {
 			continue
 		}
 		list = append(list, k)
-		if k.Factor > 0 {
+		if k.Factor > 0 && !e.measuredUnder(&k) {
 			factor = max(factor, 1) * k.Factor
 		}
 	}
 	return list, factor
+}
+
+// measuredUnder reports whether the server itself was measured, under releases of the entry alone:
+// its ranges then follow its own errors.
+func (e *Evidence) measuredUnder(k *Known) bool {
+	return k.Versions != (engines.Range{}) && e.uncorrected().Grade == Measured &&
+		!slices.ContainsFunc(versionsOf(e.Errors), func(version string) bool {
+			v, err := engines.ParseVersion(version)
+			return err != nil || !k.Versions.Has(v)
+		})
 }
 
 // KnownOff says in what way the predictions for a server are known to be off, and by how much its

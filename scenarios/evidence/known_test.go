@@ -35,7 +35,7 @@ func (k *Known) smallest() (at Evidence, neighbours []Evidence) {
 	with := func(key deployment.Key, version string, apart bool, users float64) Evidence {
 		e := Of(key, true).At(version, true)
 		if apart {
-			e = e.Apart()
+			e = e.Apart(false)
 		}
 		return e.Under(Load{Users: users, Prompt: 100, Output: 100})
 	}
@@ -53,6 +53,10 @@ func (k *Known) smallest() (at Evidence, neighbours []Evidence) {
 	add(k.Speculation != "", func(o *deployment.Key) { o.Speculation = "" })
 	if k.Apart {
 		neighbours = append(neighbours, with(key, version, false, k.Users))
+	}
+	if k.Factor > 0 { // which servers that only compute prompts do not have
+		prompts := Of(key, true).At(version, true).Apart(true)
+		neighbours = append(neighbours, prompts.Under(at.Load))
 	}
 	if k.Users > 0 {
 		neighbours = append(neighbours, with(key, version, k.Apart, k.Users-1))
@@ -131,6 +135,23 @@ func TestKnownFactorsMoveRanges(t *testing.T) {
 				t.Errorf("%s: with one of formulas alone, %s and %+v", k.Name, w.Grade, w.Spread)
 			}
 		}
+	}
+}
+
+// A server that was itself measured under the releases of an entry has no factor: its own errors
+// say how far off it is. The same engine and model on another accelerator has it.
+func TestKnownFactorsSpareWhatWasMeasured(t *testing.T) {
+	at := slices.IndexFunc(servers(), func(s deployment.Key) bool {
+		return s.Engine == "sglang" && slices.Equal(versionsOf(errorsOf(s)), []string{"0.4.3"})
+	})
+	own := Of(servers()[at], true).At("0.4.3", true)
+	key := own.Server
+	key.Accelerator = "b200-sxm"
+	other := Of(key, true).At("0.4.3", false)
+	if own.Grade != Measured || own.Factor != 0 || own.Spread.TPOTBias < 0.1 ||
+		other.Factor != 1.56 || other.Grade == Measured {
+		t.Errorf("%s with a factor of %g, off by e^%g; elsewhere %s, %g", own.Grade, own.Factor,
+			own.Spread.TPOTBias, other.Grade, other.Factor)
 	}
 }
 

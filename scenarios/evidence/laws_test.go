@@ -335,7 +335,7 @@ func TestWeakest(t *testing.T) {
 func TestApart(t *testing.T) {
 	for _, g := range append(Grades(), Here) {
 		e := Evidence{Grade: g, Server: plain, Spread: Spread{TPOT: 9}}
-		got := e.Apart()
+		got := e.Apart(false)
 		want, changed := g, g != Kernels && g != Formula
 		if changed {
 			want = Distant

@@ -19,6 +19,18 @@ type Spread struct {
 	TPOTBias float64 `json:"tpot_bias"`
 	TTFTBias float64 `json:"ttft_bias"`
 	RateBias float64 `json:"rate_bias"`
+	// DecodeBias is the part of TPOTBias that only servers with answers have: where prompts are
+	// computed apart, steps of the servers that compute them do not have it.
+	DecodeBias float64 `json:"decode_bias,omitempty"`
+}
+
+// PromptSteps returns the factor on the steps of servers that only compute prompts, given the
+// factor on the steps of other servers. The factor 1 is the prediction of both.
+func (s *Spread) PromptSteps(steps float64) float64 {
+	if steps == 1 {
+		return 1
+	}
+	return steps * math.Exp(-s.DecodeBias)
 }
 
 // Of returns where the error of a quantile of a metric lies, such as 0.99 of TTFT; the quantile 0

@@ -233,7 +233,7 @@ func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observatio
 		return nil, err
 	}
 	f.Scenario.Seed = t.runs[0].Simulation.Scenario.Seed
-	stats.SlowDown(&f.Scenario, factor)
+	stats.SlowDown(&f.Scenario, factor, t.runs[0].Result.Evidence.Spread)
 	return planner.Observe(ctx, f)
 }
 

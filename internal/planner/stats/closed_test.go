@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -193,12 +194,42 @@ func TestWhatHasARange(t *testing.T) {
 }
 
 // A factor multiplies the slowdown of the engine and of each pool that has an engine of its own.
+// What is known to be off of decoding alone leaves the steps of servers that only compute prompts
+// as they are at that factor, whatever engine their pool has, and slows all others by it.
 func TestSlowMultiplies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		known := rapid.Float64Range(0.2, 5).Draw(t, "known factor on decode steps")
+		e := evidence.Spread{TPOTBias: math.Log(known), DecodeBias: math.Log(known)}
+		s := scenarios.Scenario{Engine: scenarios.Engine{
+			Slowdown: rapid.SampledFrom([]float64{0, 1.5}).Draw(t, "slowdown")}}
+		for range rapid.IntRange(0, 3).Draw(t, "pools") {
+			s.Fleet.Pools = append(s.Fleet.Pools, scenarios.Pool{
+				Role: rapid.SampledFrom([]string{"prefill", "decode", ""}).Draw(t, "role"),
+				Engine: scenarios.Engine{
+					Slowdown: rapid.SampledFrom([]float64{0, 3}).Draw(t, "slowdown of the pool")}})
+		}
+		was := slices.Clone(s.Fleet.Pools)
+		own, by := cmp.Or(s.Engine.Slowdown, 1), rapid.Float64Range(1.01, 3).Draw(t, "beside")
+		SlowDown(&s, known*by, e)
+		if math.Abs(s.Engine.Slowdown-own*known*by) > 1e-9 {
+			t.Fatalf("the engine is slowed by %g", s.Engine.Slowdown/own)
+		}
+		for i, p := range s.Fleet.Pools {
+			got := cmp.Or(p.Engine.Slowdown, s.Engine.Slowdown)
+			want := cmp.Or(was[i].Engine.Slowdown, own) * by
+			if p.Role != "prefill" {
+				want *= known
+			}
+			if math.Abs(got/want-1) > 1e-9 {
+				t.Fatalf("pool %+v has steps of %g times the predicted, want %g", was[i], got, want)
+			}
+		}
+	})
 	s := scenarios.Scenario{Engine: scenarios.Engine{Slowdown: 2}}
 	s.Fleet.Pools = make([]scenarios.Pool, 3)
 	s.Fleet.Pools[1].Engine = scenarios.Engine{Slowdown: 3}
 	s.Fleet.Pools[2].Engine = scenarios.Engine{Preset: "vllm"}
-	SlowDown(&s, 1.5)
+	SlowDown(&s, 1.5, evidence.Spread{})
 	got := []float64{s.Engine.Slowdown, s.Fleet.Pools[0].Engine.Slowdown,
 		s.Fleet.Pools[1].Engine.Slowdown, s.Fleet.Pools[2].Engine.Slowdown}
 	if want := []float64{3, 0, 4.5, 1.5}; !slices.Equal(got, want) {

@@ -252,8 +252,11 @@ func beside(m scenarios.Metric, e evidence.Spread, share float64) besides {
 	}
 	own := func(metric string, quantile float64) besides {
 		l := e.Of(metric, quantile).Law()
-		return besides{l.Bias - e.TPOTBias,
-			math.Sqrt(max(0, float64(l.Spread*l.Spread)-float64(e.TPOT*e.TPOT)))}
+		bias := l.Bias - e.TPOTBias
+		if metric == evidence.TTFT {
+			bias += e.DecodeBias
+		}
+		return besides{bias, math.Sqrt(max(0, float64(l.Spread*l.Spread)-float64(e.TPOT*e.TPOT)))}
 	}
 	switch {
 	case strings.Contains(m.Name, "ttft"):
@@ -301,11 +304,6 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 		return nil, nil
 	}
 	share := shareOfTTFT(r)
-	apart := 1.0 // what is known to be off of TPOT is not off of servers that only compute prompts
-	if r.Evidence.InPool && r.Evidence.Factor > 0 {
-		apart = r.Evidence.Factor
-		e.TTFTBias += math.Log(apart)
-	}
 	run := func(seed uint64, factor, late float64) (*scenarios.Result, error) {
 		f, err := load()
 		if err != nil {
@@ -315,10 +313,7 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 		if r.Sent() > mostRequests {
 			f.Scenario.Workload.Requests = mostRequests
 		}
-		SlowDown(&f.Scenario, factor)
-		if factor != 1 {
-			hastenPrefill(&f.Scenario, apart)
-		}
+		SlowDown(&f.Scenario, factor, e)
 		if late != 1 {
 			f.Scenario.SLO = f.Scenario.SLO.Complete()
 			Later(&f.Scenario, late, share)
@@ -329,7 +324,7 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 	first := evidence.Law{Bias: e.TTFTBias, Spread: max(e.TTFT, e.TPOT)}
 	pace := func(p float64) (*scenarios.Result, error) {
 		steps := factor(e, p)
-		return run(0, steps, first.Quantile(p)/steps)
+		return run(0, steps, first.Quantile(p)/e.PromptSteps(steps))
 	}
 	fast, err := pace((1 - level) / 2)
 	if err != nil {
@@ -361,30 +356,21 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 	return list, nil
 }
 
-// SlowDown multiplies the times of all steps of a scenario by a factor.
-func SlowDown(s *scenarios.Scenario, factor float64) {
-	scale := func(e *scenarios.Engine) {
-		if e.Slowdown == 0 {
-			e.Slowdown = 1
-		}
-		e.Slowdown *= factor
-	}
-	scale(&s.Engine)
+// SlowDown multiplies the times of all steps of a scenario by a factor: in servers that only
+// compute prompts by evidence.Spread.PromptSteps of it.
+func SlowDown(s *scenarios.Scenario, factor float64, e evidence.Spread) {
+	scale := func(of *scenarios.Engine, by float64) { of.Slowdown = cmp.Or(of.Slowdown, 1) * by }
 	for i := range s.Fleet.Pools {
-		if p := &s.Fleet.Pools[i]; p.Engine != (scenarios.Engine{}) {
-			scale(&p.Engine)
-		}
-	}
-}
-
-// hastenPrefill divides the times of steps of servers that only compute prompts by a factor.
-func hastenPrefill(s *scenarios.Scenario, factor float64) {
-	for i := range s.Fleet.Pools {
-		if p := &s.Fleet.Pools[i]; factor != 1 && p.Role == "prefill" {
+		p, prompts := &s.Fleet.Pools[i], e.PromptSteps(factor)
+		switch {
+		case p.Role == "prefill" && prompts != factor:
 			p.Engine = cmp.Or(p.Engine, s.Engine)
-			p.Engine.Slowdown /= factor
+			scale(&p.Engine, prompts)
+		case p.Engine != (scenarios.Engine{}):
+			scale(&p.Engine, factor)
 		}
 	}
+	scale(&s.Engine, factor)
 }
 
 // ranged reports whether a metric gets a range: a metric that compares systems and is not a count

@@ -33,8 +33,8 @@ func (o *Option) Bound(all []Busy) {
 	o.boundMean(load)
 }
 
-// Busy bounds the seconds for which one replica of each kind is busy at the predicted pace; last is
-// 0 if one kind does both.
+// Busy bounds the seconds for which one replica of each kind is busy, in multiples of Parts.Slow;
+// last is 0 if one kind does both.
 type Busy struct{ first, last float64 }
 
 // divided bounds the seconds for which a replica, or a group, is busy, given one of each kind.
@@ -95,8 +95,8 @@ func (o *Option) Tunable(plan *asked.Plan) *Option {
 func (p *Parts) judge(plan *asked.Plan) {
 	weakest := *p.Prefill.Evidence
 	if p.Decode != nil {
-		weakest = evidence.Weakest([]evidence.Evidence{p.Prefill.Evidence.Apart(),
-			p.Decode.Evidence.Apart()})
+		weakest = evidence.Weakest([]evidence.Evidence{p.Prefill.Evidence.Apart(true),
+			p.Decode.Evidence.Apart(false)})
 	}
 	p.Grade, p.Physics = weakest.Grade, PhysicsOf(weakest.Spread)
 	worst := p.Physics.Worst(plan.Effort.Confidence)
@@ -119,7 +119,7 @@ func (p *Parts) KnownOff() (list []string) {
 		}
 		e := *s.Evidence
 		if p.Decode != nil {
-			e = e.Apart()
+			e = e.Apart(s == p.Prefill && s != p.Decode)
 		}
 		if words := e.KnownOff(); words != "" && !slices.Contains(list, words) {
 			list = append(list, words)
@@ -144,7 +144,8 @@ func (p *Parts) busy(w, kept *asked.Work, limit sim.Time) Busy {
 	b := Busy{first: p.Prefill.Pace.Both(w)}
 	slowest, last := &b.first, &p.Prefill.Pace
 	if p.Decode != nil {
-		b = Busy{p.Prefill.Pace.Prefill(w), p.Decode.Pace.Decode(w)}
+		b = Busy{p.SlowPrompts() / p.Slow * p.Prefill.Pace.Prefill(w),
+			p.Decode.Pace.Decode(w)}
 		slowest, last = &b.last, &p.Decode.Pace
 	}
 	if limit > 0 {
@@ -193,7 +194,8 @@ func (p *Parts) latencies(l *asked.Load) {
 
 // times returns the latency of a request with a replica to itself, as a multiple of its limit.
 func (p *Parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
-	ttft = sim.Time(p.Slow*p.Late.First*float64(ttft)) + sim.Time(p.Prefill.Offer.RoundTrip)
+	ttft = sim.Time(p.SlowPrompts()*p.Late.First*float64(ttft)) +
+		sim.Time(p.Prefill.Offer.RoundTrip)
 	tpot = sim.Time(p.Slow * float64(tpot))
 	return max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
 		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
@@ -217,7 +219,8 @@ func (p *Parts) Floor() string {
 	}
 	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
 		"first token%s and %s a token: %s of them could meet the SLO",
-		units.FormatDuration(float64(p.Slow*p.Late.First*first.Seconds())+trip.Seconds()), way,
+		units.FormatDuration(float64(p.SlowPrompts()*p.Late.First*first.Seconds())+trip.Seconds()),
+		way,
 		units.FormatDuration(p.Slow*pace.Seconds()),
 		units.Percent(p.Alone))
 }

@@ -2,6 +2,7 @@ package candidate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -200,6 +201,15 @@ func TestGroupsAreAllCombinations(t *testing.T) {
 	for _, o := range list {
 		if o.Decode == nil {
 			continue
+		}
+		known := *o
+		parts := *o.Parts
+		known.Parts, parts.Physics.Decode = &parts, math.Log(1.25)
+		off := known.Scenario(&f.Plan.Menu, 3, 1.5).Fleet.Pools
+		if got := off[0].Engine.Slowdown; math.Abs(got-1.2) > 1e-12 ||
+			off[0].Engine.Preset != o.Prefill.Asked().Engine.Preset ||
+			off[1].Engine.Slowdown == got {
+			t.Fatalf("prompts apart where only decoding is off: %+v", off)
 		}
 		s := o.Scenario(&f.Plan.Menu, 3, 1.5)
 		p, d := s.Fleet.Pools[0], s.Fleet.Pools[1]

@@ -68,6 +68,9 @@ type Parts struct {
 // Worst returns the errors under which an option must keep the SLO.
 func (p *Parts) Worst() ErrorFactors { return ErrorFactors{p.Slow, p.Late} }
 
+// SlowPrompts is Slow of servers that compute prompts.
+func (p *Parts) SlowPrompts() float64 { return p.Physics.Prompts(p.Slow) }
+
 // Servers lists the kinds of replicas of an option.
 func (p *Parts) Servers() []*Server {
 	if p.Decode == nil {
@@ -228,7 +231,7 @@ func (o *Option) grouped(name func(*Server) string) string {
 }
 
 // Scenario returns n replicas or groups of the option, with steps that take slowdown times what is
-// predicted.
+// predicted; where prompts are computed apart, PromptSteps of it.
 func (o *Option) Scenario(m *asked.Menu, n int, slowdown float64) scenarios.Scenario {
 	s := o.Prefill.Asked()
 	s.Engine.Slowdown = slowdown
@@ -258,6 +261,10 @@ func (o *Option) Scenario(m *asked.Menu, n int, slowdown float64) scenarios.Scen
 				own.Parallelism, own.Engine, own.Batching, own.Memory, own.Speculation
 			p.Engine.Slowdown = slowdown
 		}
+	}
+	if prompts := o.Physics.Prompts(slowdown); prompts != slowdown {
+		pools[0].Engine = cmp.Or(pools[0].Engine, s.Engine)
+		pools[0].Engine.Slowdown = prompts
 	}
 	s.Fleet.Pools = pools
 	return s

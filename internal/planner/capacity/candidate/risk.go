@@ -23,6 +23,13 @@ import (
 // and of E2E latency.
 type predictionErrors struct {
 	Steps, First, FirstTail, Tail evidence.Law
+	// Decode is evidence.Spread.DecodeBias. First and FirstTail are beside steps without it.
+	Decode float64
+}
+
+// Prompts is evidence.Spread.PromptSteps.
+func (p *predictionErrors) Prompts(steps float64) float64 {
+	return (&evidence.Spread{DecodeBias: p.Decode}).PromptSteps(steps)
 }
 
 // ErrorFactors is how far real times are from predicted ones: a factor on the times of steps, and
@@ -46,21 +53,24 @@ func AsPredicted() ErrorFactors { return ErrorFactors{1, asked.LateBy(1)} }
 // as much as steps do.
 func PhysicsOf(s evidence.Spread) predictionErrors {
 	steps := evidence.Law{Bias: s.TPOTBias, Spread: s.TPOT}
-	beside := func(l evidence.Law) evidence.Law {
+	beside := func(l evidence.Law, bias float64) evidence.Law {
 		own := max(0, float64(l.Spread*l.Spread)-float64(steps.Spread*steps.Spread))
-		return evidence.Law{Bias: l.Bias - steps.Bias, Spread: math.Sqrt(own)}
+		return evidence.Law{Bias: l.Bias - bias, Spread: math.Sqrt(own)}
 	}
 	const high = 0.99
-	return predictionErrors{steps, beside(evidence.Law{Bias: s.TTFTBias, Spread: s.TTFT}),
-		beside(s.Of(evidence.TTFT, high).Law()), beside(s.Of(evidence.E2E, high).Law())}
+	prompts := steps.Bias - s.DecodeBias
+	return predictionErrors{steps, beside(evidence.Law{Bias: s.TTFTBias, Spread: s.TTFT}, prompts),
+		beside(s.Of(evidence.TTFT, high).Law(), prompts),
+		beside(s.Of(evidence.E2E, high).Law(), steps.Bias), s.DecodeBias}
 }
 
 // Late is the distribution of the errors of TTFT, whatever steps take.
-func (p predictionErrors) Late() evidence.Law { return p.whole(p.First) }
+func (p predictionErrors) Late() evidence.Law { return p.whole(p.First, p.Decode) }
 
-// whole is the distribution of the errors of a latency, given what it has beside steps.
-func (p predictionErrors) whole(l evidence.Law) evidence.Law {
-	return evidence.Law{Bias: p.Steps.Bias + l.Bias,
+// whole is the distribution of the errors of a latency, given what it has beside steps whose bias
+// is less by some.
+func (p predictionErrors) whole(l evidence.Law, less float64) evidence.Law {
+	return evidence.Law{Bias: p.Steps.Bias - less + l.Bias,
 		Spread: math.Sqrt(float64(p.Steps.Spread*p.Steps.Spread) + float64(l.Spread*l.Spread))}
 }
 
@@ -80,11 +90,12 @@ func (p predictionErrors) Kept(allowed asked.Late, deviations float64) float64 {
 // work that must be done by some time hold.
 func (p predictionErrors) Worst(confidence float64) ErrorFactors {
 	steps := p.Steps.Quantile(confidence)
-	beyond := func(l evidence.Law) float64 {
-		return max(1, math.Round(1e4*p.whole(l).Quantile(confidence)/steps)/1e4)
+	beyond := func(l evidence.Law, less float64) float64 {
+		late := p.whole(l, less).Quantile(confidence) / (steps * math.Exp(-less))
+		return max(1, math.Round(1e4*late)/1e4)
 	}
-	return ErrorFactors{steps, asked.Late{First: beyond(p.First), FirstTail: beyond(p.FirstTail),
-		Tail: beyond(p.Tail)}}
+	return ErrorFactors{steps, asked.Late{First: beyond(p.First, p.Decode),
+		FirstTail: beyond(p.FirstTail, p.Decode), Tail: beyond(p.Tail, 0)}}
 }
 
 // Rank returns the place of a grade among the grades of shipped evidence, the best first; -1 for

@@ -128,7 +128,8 @@ func (c *Comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 	for g, prompt := range s.prompts {
 		r := &sim.Request{Prompt: prompt, Output: 2}
 		if !s.shared || !o.Prefill.Pace.Shares {
-			first[g] = judge.Milliseconds(o.Prefill.PrefillAlone(prompts, r))
+			first[g] = o.SlowPrompts() / o.Slow *
+				judge.Milliseconds(o.Prefill.PrefillAlone(prompts, r))
 		}
 		pace[g] = judge.Milliseconds(last.DecodeAlone(answers, r))
 	}
@@ -270,7 +271,7 @@ func (s *sample) energy(o *candidate.Option, n int) float64 {
 			float64(o.Prefill.Run*o.Prefill.Pace.Both(&s.work)))
 	} else {
 		joules += float64(o.Slow / candidate.BoundSlack *
-			(float64(o.Prefill.Run*o.Prefill.Pace.Prefill(&s.work)) +
+			(float64(o.SlowPrompts()/o.Slow*o.Prefill.Run*o.Prefill.Pace.Prefill(&s.work)) +
 				float64(d.Run*d.Pace.Decode(&s.work))))
 	}
 	return joules / 3600 / s.tokens * 1e6
