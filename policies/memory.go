@@ -156,6 +156,7 @@ func (s hybrid) New(d Deployment) (sim.Memory, error) {
 	if !d.Layers.Bounded() {
 		return memory.NewPrefixCache(s.blocks(d), s.BlockSize)
 	}
+	s.BlockSize = max(s.BlockSize, d.Layers.Block)
 	return memory.NewHybrid(s.blocks(d), s.BlockSize, d.Layers, s.States == "checkpoints")
 }
 

@@ -2,10 +2,12 @@ package validation
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -32,10 +34,14 @@ func kvBlockRow(_ *catalogs, r *row, t *trial) string {
 	return ""
 }
 
+// lastPagedTokens is the last release known to log the pages of one group as its tokens (a start of
+// v0.20.0 does, one of v0.25.1 does not).
+const lastPagedTokens = "0.20.0"
+
 // What servers logged of their caches when they started. An empty cell is the engine's default.
 // The bytes are of the first rank, and the tokens of the rank with the least room: the last stage
-// of a pipeline. Where layers keep less than each token, vLLM's tokens are the longest contexts
-// times how many of them it expects to run, and no size.
+// of a pipeline. Where layers of several kinds share pages, vLLM logged the pages of one group of
+// layers as tokens, and later the longest contexts times how many of them it expects to run.
 func kvCapacityRow(c *catalogs, r *row, t *trial) string {
 	used, before := r.figure("weights_gib")+r.figure("kv_gib"), 0.0
 	_, err := fmt.Sscanf(r.text("note"), "avail before/after weights %f/", &before)
@@ -62,14 +68,35 @@ func kvCapacityRow(c *catalogs, r *row, t *trial) string {
 		return "more of the checkpoint is in 16 bits than its name says"
 	}
 	share, windowed := parseStartFlags(r.text("other_flags")).number("swa_full_tokens_ratio")
-	if windowed && t.Engine.Preset == "sglang" {
+	switch k := t.model.SequenceState(1, t.kv); {
+	case windowed && t.Engine.Preset == "sglang":
 		t.Memory.WindowShare, t.Memory.Policy = share, "radix"
+	case engines.Of(t.Engine.Preset) == "vllm" && k.Windowed+k.Fixed > 0:
+		t.Memory.Policy = "hybrid"
 	}
+	// vLLM counts how many contexts run while a step computes so many tokens of each.
+	step, contexts := int(r.figure("max_num_batched_tokens")), 0.0
+	_, note, _ := strings.Cut(r.text("note"), "max concurrency ")
+	if _, err := fmt.Sscanf(note, "%fx", &contexts); err == nil && step > 0 {
+		t.measured = append(t.measured, accuracy.Measurement{Quantity: "KV contexts",
+			Unit: "sequences", Value: contexts})
+	}
+	version, _ := engines.ParseVersion(r.text("version"))
+	last, _ := engines.ParseVersion(lastPagedTokens)
 	t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
 		figures := map[string]float64{}
 		k := t.model.SequenceState(1, t.kv)
-		if k.Windowed == 0 && k.Fixed == 0 || t.Engine.Preset == "sglang" {
+		pages := t.model.Pages(t.Parallelism.Tensor, t.kv, 16)
+		switch {
+		case k.Windowed == 0 && k.Fixed == 0 || t.Engine.Preset == "sglang":
 			figures["KV tokens"] = float64(plan.Tokens)
+			figures["KV contexts"] = float64(plan.Tokens) / float64(plan.ContextTokens)
+		case pages.Bytes > 0 && version.Compare(last) <= 0:
+			figures["KV tokens"] = float64(pages.Logged(plan.KV))
+			fallthrough
+		case pages.Bytes > 0:
+			figures["KV contexts"] = plan.KV / pages.Bytes /
+				float64(pages.Of(plan.ContextTokens, step))
 		}
 		if t.Parallelism.Pipeline == 1 {
 			figures["KV memory"] = plan.KV / (1 << 30)

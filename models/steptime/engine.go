@@ -146,6 +146,9 @@ type Engine struct {
 	// Hybrid reports whether the engine keeps only what each kind of layer needs of a sequence,
 	// such as windows and state of fixed size.
 	Hybrid bool
+	// Pages reports whether all kinds of layers then share pages of one size (models.Pages), where
+	// engines without it have memory apart for each kind.
+	Pages bool
 
 	Memory EngineMemory
 }

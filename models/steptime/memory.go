@@ -126,13 +126,11 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 		Usable: cfg.Accelerator.Memory * cfg.Utilisation,
 		Weights: float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)) - once +
 			experts/float64(ranks) + cfg.Engine.Memory.Rotary*float64(cfg.Model.RotaryTables),
-		Experts:     experts / float64(ranks),
-		Ranks:       ranks,
-		Activations: activationPeak(&full, &cfg) + 2*float64(cfg.Encodings*cfg.Model.Hidden),
-		Context:     cfg.Engine.Memory.Context,
-		Draft:       cfg.DraftWeights,
-		KVBytesPerToken: float64(stage*float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp))) +
-			cfg.DraftKV,
+		Experts:       experts / float64(ranks),
+		Ranks:         ranks,
+		Activations:   activationPeak(&full, &cfg) + 2*float64(cfg.Encodings*cfg.Model.Hidden),
+		Context:       cfg.Engine.Memory.Context,
+		Draft:         cfg.DraftWeights,
 		BlockTokens:   cfg.BlockTokens,
 		ContextTokens: cfg.Context,
 	}
@@ -142,11 +140,8 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	if p.ContextTokens == 0 {
 		p.ContextTokens = cfg.Model.MaxContext
 	}
-	if k := cfg.Model.SequenceState(tp, full.KV); cfg.WindowShare > 0 && !cfg.Windows {
-		p.KVBytesPerToken -= stage * k.Windowed * (1 - cfg.WindowShare)
-	}
-	p.State = sequenceState(&cfg, full.KV, tp, stage)
-	p.KVBytesPerToken = max(1, p.KVBytesPerToken)
+	p.setState(&cfg, full.KV, tp, stage)
+	p.KVBytesPerToken = max(1, p.State.Growing+p.State.Windowed)
 	block := p.KVBytesPerToken * float64(p.BlockTokens)
 	p.Adapters = stage * float64(cfg.Adapters.Slots) *
 		cfg.Adapters.Bytes(cfg.Model, tp, cfg.Adapters.Room)
@@ -176,10 +171,26 @@ func (p *MemoryPlan) Holds(context int) int {
 	return rank / context * p.Ranks
 }
 
-// sequenceState returns what a sequence keeps in a stage with the given part of the layers.
-func sequenceState(cfg *MemoryConfig, kv hardware.DType, tp int,
-	stage float64) models.SequenceState {
+// Kept returns what a sequence keeps on one of tp GPUs where the engine drops what windows have
+// passed, in blocks of that many tokens, and the least tokens of a block, if blocks and states
+// share pages; else 0.
+func (e *Engine) Kept(m *models.Architecture, tp int, kv hardware.DType,
+	block int) (k models.SequenceState, least int) {
+	if pages := m.Pages(tp, kv, block); e.Pages && pages.Bytes > 0 {
+		k = pages.State()
+		return k, k.StateTokens
+	}
+	return m.SequenceState(tp, kv), 0
+}
+
+// setState sets what a sequence keeps in a stage with the given part of the layers.
+func (p *MemoryPlan) setState(cfg *MemoryConfig, kv hardware.DType, tp int, stage float64) {
 	k := cfg.Model.SequenceState(tp, kv)
+	if cfg.Windows {
+		var block int
+		k, block = cfg.Engine.Kept(cfg.Model, tp, kv, p.BlockTokens)
+		p.BlockTokens = max(p.BlockTokens, block)
+	}
 	k.Growing, k.Windowed, k.Fixed = k.Growing*stage+cfg.DraftKV, k.Windowed*stage, k.Fixed*stage
 	if b := max(1, cfg.BlockTokens); cfg.Windows && k.Window > 0 { // blocks that a window can touch
 		k.Window = ((k.Window-1+b-1)/b + 1) * b
@@ -190,7 +201,7 @@ func sequenceState(cfg *MemoryConfig, kv hardware.DType, tp int,
 		}
 		k.Growing, k.Windowed, k.Window = k.Growing+k.Windowed, 0, 0
 	}
-	return k
+	p.State = k
 }
 
 // bounded reports whether a sequence keeps anything else than a part of each token.

@@ -42,6 +42,9 @@ type Layers struct {
 	// StateTokens is the number of tokens whose KV in a layer that grows is as large as the state
 	// of a recurrent layer; 0 without recurrent layers.
 	StateTokens int
+	// Block is the least number of tokens of a block, where blocks and states share pages; 0 where
+	// blocks may be of any size.
+	Block int
 }
 
 // Bounded reports whether some layers keep less than a part of each token.

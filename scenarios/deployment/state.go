@@ -47,7 +47,7 @@ func (c *Config) version() engines.Version {
 // KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers with a
 // sliding window, while the engine itself does not.
 func (c *Config) KeepsWindowsWhole() bool {
-	return c.Engine.Hybrid && c.layers().Windowed > 0 && !c.Policies.forgetsWindows() &&
+	return c.Engine.Hybrid && !c.Policies.forgetsWindows() && c.layers().Windowed > 0 &&
 		cmp.Or(c.Memory.WindowShare, c.Defaults().WindowShare) == 0
 }
 
@@ -58,11 +58,16 @@ func (p *Policies) forgetsWindows() bool {
 
 // layers returns the sizes that the model's layers keep of a sequence, in bytes on one accelerator.
 func (c *Config) layers() memory.Layers {
-	k := c.Model.SequenceState(c.Parallel.Complete().Tensor, c.kv())
+	tp, least := c.Parallel.Complete().Tensor, 0
+	k := c.Model.SequenceState(tp, c.kv())
+	if c.Policies.forgetsWindows() {
+		_, block := c.Policies.Memory.Number(policies.Block)
+		k, least = c.Engine.Kept(c.Model, tp, c.kv(), max(1, block))
+	}
 	l := memory.Layers{
 		Full: int(math.Round(k.Growing)), Windowed: int(math.Round(k.Windowed)), Window: k.Window,
 		Fixed:       int(math.Ceil(k.Fixed)),
-		StateTokens: k.StateTokens,
+		StateTokens: k.StateTokens, Block: least,
 	}
 	if l.Full+l.Windowed == 0 {
 		l.Full = 1
