@@ -102,8 +102,8 @@ func of(key deployment.Key, own bool, leftOut func(deployment.Key) bool) Evidenc
 }
 
 // judged returns the evidence with the known deviations and the spread of its server. A factor of
-// known deviations moves TPOT and the time for each token of a rate, in ranges as wide as those of
-// releases that are far from all measured ones.
+// known deviations moves TPOT and the time for each token of a rate, in ranges as wide as releases
+// have that are far from all measured ones.
 func (e Evidence) judged() Evidence {
 	known, factor := e.known()
 	e = e.uncorrected().corrected(factor)

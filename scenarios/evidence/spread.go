@@ -60,7 +60,7 @@ const evenQuantile = 0.95
 func High(quantile float64) bool { return quantile > evenQuantile }
 
 // percentiles.csv says by how much the logarithms of measured over predicted 99th percentiles
-// differ from those of means of the same rows.
+// differ from the logarithms of means of the same rows.
 //
 //go:embed percentiles.csv
 var percentilesTable string
