@@ -23,7 +23,7 @@ import (
 type validateFlags struct {
 	format  string   `flag:"format" choice:"table,brief,json" usage:"what to print: table, brief (a line for each quantity) or json"`
 	out     string   `flag:"out" usage:"folder for rows.csv (every prediction beside its measurement), coverage.md, a picture of each table, and two pictures that show how often the 80 % ranges contain the measurement"`
-	fit     bool     `flag:"fit" usage:"fit the constants again, leave out each model and GPU in turn, and write the constants to --out, with left_out.csv, the predictions of the rows that were left out"`
+	fit     bool     `flag:"fit" usage:"fit the constants again, leave out each model and GPU in turn, and write the constants to --out, with errors.csv, the errors of rows in the fit and left out of it"`
 	only    []string `flag:"only" split:"," usage:"with --fit: the engines, accelerators and links whose constants are fitted; others keep theirs"`
 	kernels bool     `flag:"kernels" usage:"compute the constants of engines from the published tables of kernels in DIR, and write them to --out"`
 	papers  bool     `flag:"papers" usage:"test claims of papers with the scenarios that ship with the program for them"`

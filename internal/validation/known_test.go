@@ -96,8 +96,8 @@ func TestPercentilesAreOffBesideMeans(t *testing.T) {
 	stored(t, "../../scenarios/evidence/percentiles.csv", list)
 }
 
-// What ranges are made of comes out here, by the rows of left_out.csv. With -update -kernels the
-// kernels of the process are fitted again, too.
+// What ranges are made of comes out here, by the rows left out of the fit. With -update -kernels
+// the kernels of the process are fitted again, too.
 func TestRangesAreWhatRowsLeftOutAsk(t *testing.T) {
 	report := measuredReport(t)
 	kernels := evidence.Calibrated().Kernels

@@ -2,12 +2,9 @@ package validation
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -18,9 +15,6 @@ var siteTemplate string
 
 // placeholder is where the page has its data.
 const placeholder = "/*DATA*/"
-
-//go:embed history.csv
-var historyCSV string
 
 // content is what the page shows. Names are listed once, and rows refer to them by place.
 type sitePage struct {
@@ -36,10 +30,10 @@ type sitePage struct {
 // WriteSite writes a page that shows how wrong predictions are: one file that works without a
 // network, with every row predicted and measured, its range and its source.
 func WriteSite(w io.Writer, r *accuracy.Report) error {
-	c := sitePage{Goals: r.Goals(), Sources: map[string][]string{}}
-	var err error
-	if c.History, err = readHistory(historyCSV); err != nil {
-		return err
+	c := sitePage{Goals: r.Goals(), Sources: map[string][]string{},
+		History: history{accuracy.Fits(), map[string][]*float64{}}}
+	for _, g := range accuracy.AllGoals() {
+		c.History.Errors[g.Name+"\n"+g.Quantity] = g.Past
 	}
 	places := map[string]int{}
 	name := func(s string) int {
@@ -100,28 +94,4 @@ type history struct {
 	// Errors are median absolute errors in percent by goal and quantity, separated by a line break,
 	// one for each fit; nil where the fit did not have the rows.
 	Errors map[string][]*float64 `json:"errors"`
-}
-
-// readHistory reads history.csv: a goal and a quantity in each line, and one error for each fit.
-func readHistory(text string) (history, error) {
-	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		return history{}, fmt.Errorf("history.csv: %w", err)
-	}
-	h := history{Fits: records[0][2:], Errors: map[string][]*float64{}}
-	for i, r := range records[1:] {
-		list := make([]*float64, len(h.Fits))
-		for j, field := range r[2:] {
-			if field == "" {
-				continue
-			}
-			x, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				return history{}, fmt.Errorf("history.csv, line %d: %w", i+2, err)
-			}
-			list[j] = &x
-		}
-		h.Errors[r[0]+"\n"+r[1]] = list
-	}
-	return h, nil
 }

@@ -55,34 +55,6 @@ func TestPageHasEveryRow(t *testing.T) {
 	}
 }
 
-// The history ends with the errors that the goals have of the last fit.
-func TestHistoryEndsWithTheLastFit(t *testing.T) {
-	h, err := readHistory(historyCSV)
-	testkit.OK(t, err)
-	data, err := Read(Cited())
-	testkit.OK(t, err)
-	report, err := data.Compare(t.Context(), accuracy.Physics{})
-	testkit.OK(t, err)
-	compared := 0
-	for _, g := range report.Goals() {
-		list := h.Errors[g.Name+"\n"+g.Quantity]
-		if g.LeftOut == nil {
-			continue
-		}
-		compared++
-		if len(list) == 0 || list[len(list)-1] == nil || *list[len(list)-1] != *g.LeftOut {
-			t.Errorf("%s, %s: history.csv does not end with the %g %% of goals.csv", g.Name,
-				g.Quantity, *g.LeftOut)
-		}
-	}
-	if compared == 0 {
-		t.Error("no goal of the cited tables has an error left out of the fit")
-	}
-	if _, err := readHistory("goal,quantity,2026\na,b,x\n"); err == nil {
-		t.Error("an error that is no number is read")
-	}
-}
-
 func TestDigits(t *testing.T) {
 	for x, want := range map[float64]float64{1234.56: 1235, 0.0012345: 0.001235, 0: 0} {
 		if got := digits(x); math.Abs(got-want) > 1e-12 {

@@ -32,7 +32,7 @@ func (r *Report) Biases(least int) ([]Bias, error) {
 	type server struct{ fit, left []float64 }
 	parts := map[part]map[servers.Key]server{}
 	for _, s := range r.served() {
-		left := leftOut()[s.Row()]
+		left := s.leftOut()
 		if left == nil {
 			continue
 		}
@@ -43,7 +43,7 @@ func (r *Report) Biases(least int) ([]Bias, error) {
 				parts[p] = map[servers.Key]server{}
 			}
 			one := parts[p][s.Key]
-			parts[p][s.Key] = server{append(one.fit, s.deviation), append(one.left, left.Group)}
+			parts[p][s.Key] = server{append(one.fit, s.deviation), append(one.left, *left.Group)}
 		}
 	}
 	var list []Bias

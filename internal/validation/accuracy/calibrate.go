@@ -51,7 +51,7 @@ func (r *Report) Samples(kernels map[string]evidence.Kernel) []Sample {
 	rows := map[group][]served{}
 	var order []group
 	for _, s := range r.served() {
-		left := leftOut()[s.Row()]
+		left := s.leftOut()
 		if _, wanted := kernels[s.quantity]; left == nil || !wanted {
 			continue
 		}
@@ -60,7 +60,7 @@ func (r *Report) Samples(kernels map[string]evidence.Kernel) []Sample {
 			list = append(list, Sample{server: server{s.Key, s.quantity}, Table: s.Table,
 				Class: class, group: g, point: s.point(), off: off, variance: 1})
 		}
-		add(evidence.Other, left.Group)
+		add(evidence.Other, *left.Group)
 		// The other releases of a table that has many of one client and its machines tell of both:
 		// a server of a new release is of another source.
 		if left.Release != nil && s.Server != "" {
@@ -85,9 +85,9 @@ func halved(g group, rows []served, kernels map[string]evidence.Kernel) (list []
 	points, errors := map[half][]evidence.Point{}, map[half][]float64{}
 	for i := range rows {
 		s := &rows[i]
-		h := half{g, s.quantity, *leftOut()[s.Row()].Part}
+		h := half{g, s.quantity, *s.leftOut().Part}
 		points[h] = append(points[h], s.point())
-		errors[h] = append(errors[h], *leftOut()[s.Row()].Other)
+		errors[h] = append(errors[h], *s.leftOut().Other)
 	}
 	processes := map[half]*evidence.Process{}
 	for h := range points {
@@ -96,7 +96,7 @@ func halved(g group, rows []served, kernels map[string]evidence.Kernel) (list []
 	}
 	for i := range rows {
 		s := &rows[i]
-		left := leftOut()[s.Row()]
+		left := s.leftOut()
 		p := processes[half{g, s.quantity, 1 - *left.Part}]
 		if p == nil {
 			continue // all rows of the metric are in one half
@@ -186,9 +186,6 @@ func Calibrate(list []Sample, kernels map[string]evidence.Kernel) *evidence.Cali
 	}
 	return c
 }
-
-// rounded returns x in parts of a unit.
-func rounded(x, parts float64) float64 { return math.Round(x*parts) / parts }
 
 // reaches returns the reaches that the chosen samples ask for.
 func reaches(list []Sample, c *evidence.Calibration, in func(*Sample) bool) []evidence.Reach {

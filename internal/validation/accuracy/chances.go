@@ -71,7 +71,7 @@ func (r *Report) Forecasts(samples []Sample) []Forecast {
 				continue
 			}
 			grown := c.growth()
-			if left := leftOut()[c.Row()]; grown == nil && left != nil && left.Half != nil {
+			if left := c.leftOut(); grown == nil && left != nil && left.Half != nil {
 				continue
 			}
 			e := evidence.Of(c.Key, true)
@@ -86,7 +86,7 @@ func (r *Report) Forecasts(samples []Sample) []Forecast {
 					})
 			}
 			say(e)
-			if s, ok := servedOf(c); ok && grown == nil && leftOut()[c.Row()] == nil {
+			if s, ok := servedOf(c); ok && grown == nil && c.leftOut() == nil {
 				say(s.under(evidence.Without(s.Key))) // which neither fit nor ranges have seen
 			}
 		}

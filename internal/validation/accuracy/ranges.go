@@ -100,8 +100,8 @@ func (r *Report) Known() []evidence.Error {
 	for _, s := range r.served() {
 		one := server{s.Key, s.quantity}
 		of[one] = append(of[one], s)
-		if left := leftOut()[s.Row()]; left != nil {
-			without[one] = append(without[one], math.Abs(math.Expm1(left.Group)))
+		if left := s.leftOut(); left != nil {
+			without[one] = append(without[one], math.Abs(math.Expm1(*left.Group)))
 		}
 	}
 	var list []evidence.Error

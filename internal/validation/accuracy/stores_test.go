@@ -10,8 +10,7 @@ import (
 
 // What is stored of errors is written as it is read, byte for byte.
 func TestStoresAreWrittenBack(t *testing.T) {
-	writtenBack[GroupError](t, "groups.csv", groupsCSV)
-	writtenBack[Left](t, "left_out.csv", leftOutCSV)
+	writtenBack[RowError](t, "errors.csv", errorsCSV)
 	writtenBack[MachineHost](t, "machines.csv", machinesTable)
 }
 

@@ -192,7 +192,7 @@ func writesFiles(t *testing.T, r *Result) {
 		t.Errorf("fit is %+v", c.Fit)
 	}
 	for name, begin := range map[string]string{"left_out_rows.csv": "table,file,line,",
-		"left_out.csv": "file,line,quantity,group,part,half,other_half,release\n"} {
+		"errors.csv": "file,line,quantity,error_pct,group,part,half,other_half,release\n"} {
 		left, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.HasPrefix(string(left), begin) {
 			t.Errorf("%s: %v, %q", name, err, left)

@@ -34,6 +34,7 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 
 // leftOut is predictions of rows with constants that were fitted without them.
 type leftOut struct {
+	fitted *accuracy.Report // of all rows
 	// groups are without the rows of the same engine, accelerator and model. halves are predictions
 	// of these rows without the first half of them and without the second; of says which half a row
 	// is in. releases are without the rows of the engine's releases of a few months.
@@ -42,9 +43,9 @@ type leftOut struct {
 	of               map[accuracy.RowName]int
 }
 
-// write writes left_out.csv.
+// write writes errors.csv.
 func (l *leftOut) write(w io.Writer) error {
-	return accuracy.WriteLeftOut(w, &l.groups, &l.releases,
+	return accuracy.WriteErrors(w, l.fitted, &l.groups, &l.releases,
 		[2]*accuracy.Report{&l.halves[0], &l.halves[1]}, l.of)
 }
 
@@ -54,7 +55,7 @@ func (l *leftOut) write(w io.Writer) error {
 // group, too. fitted is the predictions of all rows.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 	fitted *accuracy.Report, solution *linearised, draws []validation.Draw) (*leftOut, error) {
-	all := &leftOut{of: map[accuracy.RowName]int{}}
+	all := &leftOut{fitted: fitted, of: map[accuracy.RowName]int{}}
 	// predict adds to a report the chosen rows under constants fitted to the rows that keep
 	// accepts.
 	predict := func(into *accuracy.Report, chosen func(*accuracy.Group) bool, laws powerLaws,

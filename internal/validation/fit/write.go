@@ -21,10 +21,10 @@ import (
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
 // (accelerators/NAME.yaml, links/NAME.yaml, power.yaml, hosts.yaml) and of models/steptime
 // (engines.yaml), routing.yaml of models, errors.md of internal/validation, machines.csv and
-// left_out.csv of internal/validation/accuracy, with the errors of rows that were predicted without
-// any row of the same engine, accelerator and model, without half of these, and without their
-// release, and left_out_rows.csv with the predictions of the first. It replaces no file: one that
-// is there already is an error.
+// errors.csv of internal/validation/accuracy, with the errors of rows in the fit and of rows that
+// were predicted without any row of the same engine, accelerator and model, without half of these,
+// and without their release, and left_out_rows.csv with the predictions without the first. It
+// replaces no file: one that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -38,7 +38,7 @@ func (r *Result) Write(dir string, date time.Time) error {
 	}
 	contents := map[string]func(io.Writer) error{
 		"left_out_rows.csv": r.leftOut.groups.WriteCSV,
-		"left_out.csv":      r.leftOut.write,
+		"errors.csv":        r.leftOut.write,
 		"errors.md":         r.writeErrors,
 	}
 	if len(r.fitted.machines) > 0 {
