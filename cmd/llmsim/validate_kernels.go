@@ -35,8 +35,7 @@ func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if flags.out != "" {
-		if err := errors.Join(distil.Write(flags.out, list),
-			distil.WriteRecurrentFiles(flags.out, recurrent)); err != nil {
+		if err := distil.Write(flags.out, list, recurrent); err != nil {
 			return err
 		}
 	}

@@ -157,6 +157,24 @@ func WriteBytes(path string, data []byte, mode fs.FileMode) error {
 // Write writes a file, all of it or nothing.
 func Write(path string, to func(io.Writer) error) error { return write(path, 0o666, to) }
 
+// WriteNew writes files into a folder by their names. It replaces no file: where one of them is
+// there already, that is an error, and none is written.
+func WriteNew(dir string, contents map[string]func(io.Writer) error) error {
+	for name := range contents {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s exists already; this replaces no file, so choose another folder",
+				path)
+		}
+	}
+	for name, to := range contents {
+		if err := Write(filepath.Join(dir, name), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func write(path string, mode fs.FileMode, to func(io.Writer) error) error {
 	p, err := create(path, mode)
 	if err != nil {

@@ -142,3 +142,19 @@ func TestUnwritten(t *testing.T) {
 		t.Errorf("found %v", err)
 	}
 }
+
+// Files that are there already stay as they are, and none is written beside them.
+func TestNewFilesReplaceNone(t *testing.T) {
+	dir := t.TempDir()
+	text := func(s string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+	}
+	if err := WriteNew(dir, map[string]func(io.Writer) error{"a/b": text("old")}); err != nil {
+		t.Fatal(err)
+	}
+	err := WriteNew(dir, map[string]func(io.Writer) error{"a/b": text("new"), "c": text("new")})
+	was, _ := os.ReadFile(filepath.Join(dir, "a", "b"))
+	if err == nil || string(was) != "old" || Exists(os.DirFS(dir), "c") {
+		t.Errorf("%v, %q", err, was)
+	}
+}

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"io"
 
 	"gopkg.in/yaml.v3"
 )
@@ -13,7 +14,7 @@ func DecodeYAML(data []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// EncodeYAMLYAML writes a value with its inner tables in a line each. What is zero is left out,
+// EncodeYAML writes a value with its inner tables in a line each. What is zero is left out,
 // since Decode gives the same for what is not there.
 func EncodeYAML(content any) ([]byte, error) {
 	var document yaml.Node
@@ -27,6 +28,17 @@ func EncodeYAML(content any) ([]byte, error) {
 	encoder.SetIndent(2)
 	err := encoder.Encode(&document)
 	return b.Bytes(), err
+}
+
+// AsYAML returns what writes a value as EncodeYAML does.
+func AsYAML(content any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		text, err := EncodeYAML(content)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}
 }
 
 // prune drops entries whose value is the zero of its type, which is what reading gives where

@@ -20,7 +20,6 @@ func TestOutputsAreWrittenWhole(t *testing.T) {
 	others := map[string]string{
 		"internal/planner/journal.go":          "a journal grows line by line",
 		"internal/planner/queue/connect.go":    "a key is made once, and linked in place",
-		"internal/validation/distil/write.go":  "it replaces no file",
 		"internal/playground/page/generate.go": "a tool that builds the page",
 		"internal/testkit/pictures.go":         "tests write what they compare with",
 	}

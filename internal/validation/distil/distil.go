@@ -1,18 +1,42 @@
+// Package distil turns tables of measured kernels into the few constants that the program ships of
+// each engine, accelerator and number format, and says how well their forms hold on kernels of
+// shapes that were left out. It also compares the cost of each kind of token mixing with measured
+// kernels and attention modules.
 package distil
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"io/fs"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/measured"
 )
 
 // engines are the families of engines whose kernels are published.
 func engines() []string { return []string{"vllm", "sglang", "trtllm"} }
+
+// tablesOf returns the tables of an accelerator, of each name the one of the engine where it has
+// one; none where the accelerator was not measured.
+func tablesOf(dir fs.FS, engine string, a *hardware.Accelerator) []measured.Table {
+	list, _ := measured.Select(dir,
+		measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
+	return list
+}
+
+// source says where constants are from.
+func source(from ...string) string {
+	slices.Sort(from)
+	return "llmsim validate --kernels: " + strings.Join(from, ", ") +
+		" (ai-dynamo/aiconfigurator, systems/data)"
+}
 
 // dies returns the accelerators of a catalogue by die. Kernels of one die take one share of its
 // data sheet's rate and one fixed time, whatever card it is on: only what reads memory differs.
@@ -57,21 +81,20 @@ type row struct {
 // columns is the largest number of sizes that a kernel has.
 const columns = 7
 
-// tables lists what is distilled from each table, with the columns of its sizes.
-func tables() map[string]struct {
+// published is a table from which something is distilled, with the columns of its number format and
+// of its sizes.
+type published struct {
 	format  string
 	columns []string
 	distil  table
-} {
-	return map[string]struct {
-		format  string
-		columns []string
-		distil  table
-	}{
+}
+
+// tables lists what is distilled from each table.
+func tables() map[string]published {
+	return map[string]published{
 		"gemm": {"gemm_dtype", []string{"m", "n", "k"}, products},
 		"moe": {"moe_dtype", []string{"num_tokens", "hidden_size", "inter_size", "topk",
-			"num_experts", "moe_tp_size",
-			"moe_ep_size"}, experts},
+			"num_experts", "moe_tp_size", "moe_ep_size"}, experts},
 	}
 }
 
@@ -87,10 +110,7 @@ func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Ke
 			}
 			for _, c := range die {
 				if k := c.kernels; len(k.Products) > 0 {
-					k.Date = date.Format(time.DateOnly)
-					slices.Sort(c.from)
-					k.Source = "llmsim validate --kernels: " + strings.Join(c.from, ", ") +
-						" (ai-dynamo/aiconfigurator, systems/data)"
+					k.Date, k.Source = date.Format(time.DateOnly), source(c.from...)
 					list = append(list, k)
 				}
 			}
@@ -110,17 +130,12 @@ func of(dir fs.FS, engine string, accelerators []*hardware.Accelerator) ([]*card
 			Experts:  map[hardware.DType]map[string]hardware.ExpertKernel{},
 		}}
 		die = append(die, c)
-		selected, err := measured.Select(dir,
-			measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
-		if err != nil {
-			continue // the accelerator was not measured
-		}
-		for _, t := range selected {
+		for _, t := range tablesOf(dir, engine, a) {
 			known, ok := tables()[t.Name]
 			if !ok || t.Instead != "" {
 				continue
 			}
-			list, err := read(dir, t, known.format, known.columns)
+			list, err := known.read(dir, t)
 			if err != nil {
 				return nil, err
 			}
@@ -138,13 +153,12 @@ func of(dir fs.FS, engine string, accelerators []*hardware.Accelerator) ([]*card
 }
 
 // read returns the rows of a table.
-func read(dir fs.FS, t measured.Table, format string, names []string) ([]row, error) {
+func (p *published) read(dir fs.FS, t measured.Table) ([]row, error) {
 	var list []row
 	err := t.Each(dir, func(r *measured.Row) {
-		one := row{format: r.Text(format), source: r.Text("kernel_source"),
-			routing: r.Text("distribution")}
-		one.seconds = r.Number("latency", 0) / 1000
-		for i, name := range names {
+		one := row{format: r.Text(p.format), source: r.Text("kernel_source"),
+			routing: r.Text("distribution"), seconds: r.Number("latency", 0) / 1000}
+		for i, name := range p.columns {
 			one.sizes[i] = r.Number(name, 1)
 		}
 		if r.Err() == nil && one.seconds > 0 {
@@ -152,4 +166,49 @@ func read(dir fs.FS, t measured.Table, format string, names []string) ([]row, er
 		}
 	})
 	return list, err
+}
+
+// Write writes constants into a folder, in the form of hardware/fitted/kernels
+// (ENGINE/ACCELERATOR.yaml) and hardware/fitted/recurrent (recurrent/ENGINE.yaml). It replaces no
+// file: one that is there already is an error.
+func Write(dir string, list []hardware.Kernels, recurrent []hardware.RecurrentKernel) error {
+	contents := map[string]func(io.Writer) error{}
+	for i := range list {
+		name := filepath.Join(list[i].Engine, list[i].Accelerator+".yaml")
+		contents[name] = files.AsYAML(&list[i])
+	}
+	byEngine := map[string][]hardware.RecurrentKernel{}
+	for _, k := range recurrent {
+		byEngine[k.Engine] = append(byEngine[k.Engine], k)
+		contents[filepath.Join("recurrent", k.Engine+".yaml")] = files.AsYAML(byEngine[k.Engine])
+	}
+	return files.WriteNew(dir, contents)
+}
+
+// WriteText writes a table of the errors of the forms.
+func WriteText(w io.Writer, list []hardware.Kernels) error {
+	_, err := fmt.Fprintf(w, "%-8s %-14s %-27s %-9s %7s %7s %9s\n", "engine", "accelerator",
+		"kernels", "format", "rows", "error", "left out")
+	line := func(k *hardware.Kernels, what string, d hardware.DType, f hardware.KernelFit) {
+		left := "–" // of kernels of one shape nothing can be left out
+		if f.LeftOut > 0 {
+			left = fmt.Sprintf("%.1f %%", 100*f.LeftOut)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%-8s %-14s %-27s %-9s %7d %5.1f %% %9s\n", k.Engine,
+				k.Accelerator, what, d, f.Rows, 100*f.Error, left)
+		}
+	}
+	for i := range list {
+		k := &list[i]
+		for _, d := range slices.Sorted(maps.Keys(k.Products)) {
+			line(k, "products", d, k.Products[d].Fit)
+		}
+		for _, d := range slices.Sorted(maps.Keys(k.Experts)) {
+			for _, name := range slices.Sorted(maps.Keys(k.Experts[d])) {
+				line(k, "experts, "+name, d, k.Experts[d][name].Fit)
+			}
+		}
+	}
+	return err
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/measured"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // recurrentTables are the tables of linear attention, by name, with the kind that is in them.
@@ -24,13 +24,7 @@ func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.
 	for _, engine := range engines() {
 		for i := range catalog.Accelerators {
 			a := &catalog.Accelerators[i]
-			wanted := measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...),
-				Engine: engine}
-			tables, err := measured.Select(dir, wanted)
-			if err != nil {
-				continue // the accelerator was not measured
-			}
-			for _, t := range tables {
+			for _, t := range tablesOf(dir, engine, a) {
 				kind, known := recurrentTables()[t.Name]
 				if !known || t.Engine != engine {
 					continue
@@ -39,13 +33,10 @@ func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.
 				if err != nil {
 					return nil, err
 				}
-				if k.Kind == "" {
-					continue
+				if k.Kind != "" {
+					k.Source, k.Date = source(t.String()), date.Format(time.DateOnly)
+					list = append(list, k)
 				}
-				k.Source = "llmsim validate --kernels: " + t.String() +
-					" (ai-dynamo/aiconfigurator, systems/data)"
-				k.Date = date.Format(time.DateOnly)
-				list = append(list, k)
 			}
 		}
 	}
@@ -68,12 +59,11 @@ func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind,
 	steps := map[string]*recurrence{}
 	var order []string
 	err := t.Each(dir, func(r *measured.Row) {
-		phase := r.Text("phase")
-		if strings.Contains(r.Text("kernel_source"), "conv") || phase != "context" &&
-			phase != "generation" {
-			return // the convolution is priced as an element-wise kernel
+		step := recurrentStep(r)
+		if step == nil {
+			return
 		}
-		s := readRecurrence(r, kind)
+		s := readRecurrence(r, kind, step)
 		key := fmt.Sprint(r.Text("model_name"), s.shape, s.batch, s.length, s.prefill)
 		if steps[key] == nil {
 			steps[key] = s
@@ -115,22 +105,15 @@ func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind,
 }
 
 // readRecurrence reads a row.
-func readRecurrence(r *measured.Row, kind models.RecurrentKind) *recurrence {
-	m := models.Recurrent{
-		Kind: kind, Heads: r.Count("num_v_heads"), KeyHeads: r.Count("num_k_heads"),
-		KeyDim:   r.Count("head_k_dim"),
-		ValueDim: r.Count("head_v_dim"), Conv: r.Count("d_conv"), GateRank: 128,
-		StateType: hardware.FP32,
-	}
-	a := models.Architecture{Hidden: r.Count("d_model"),
-		Groups: []models.Group{{Count: 1, Mixer: &m}}}
+func readRecurrence(r *measured.Row, kind models.RecurrentKind, step *sim.Step) *recurrence {
+	m := deltaMixer(kind, r)
 	s := &recurrence{shape: fmt.Sprint(m.Heads, m.KeyHeads), batch: r.Count("batch_size"),
-		length: 1, prefill: r.Text("phase") == "context"}
+		length: 1, prefill: step.Decodes == 0}
 	if s.prefill {
 		s.length = r.Count("seq_len")
 	}
 	if r.Err() == nil {
-		s.Attention = a.AttentionLayers(1, hardware.BF16)[0]
+		s.Attention = oneLayer(r.Count("d_model"), m).AttentionLayers(1, hardware.BF16)[0]
 	}
 	return s
 }

@@ -1,12 +1,9 @@
 package fit
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,16 +49,16 @@ func (r *Result) Write(dir string, date time.Time) error {
 		}
 	}
 	if r.hosts > 0 {
-		contents["hosts.yaml"] = encoded(hardware.HostSpread{
+		contents["hosts.yaml"] = files.AsYAML(hardware.HostSpread{
 			Source: "llmsim validate --fit: hosts of machines.csv beside those of accelerators",
 			Date:   date.Format(time.DateOnly), Machines: len(r.fitted.machines),
 			Deviation: significant(r.hosts)})
 	}
 	if len(engines) > 0 {
-		contents["engines.yaml"] = encoded(engines)
+		contents["engines.yaml"] = files.AsYAML(engines)
 	}
 	if len(r.laws) > 0 {
-		contents["power.yaml"] = encoded(r.laws.written(r.draws, date))
+		contents["power.yaml"] = files.AsYAML(r.laws.written(r.draws, date))
 	}
 	list := r.fitted.routings()
 	for i := range list {
@@ -70,12 +67,12 @@ func (r *Result) Write(dir string, date time.Time) error {
 			round(routing, &list[i])
 		}
 	}
-	contents["routing.yaml"] = encoded(list)
+	contents["routing.yaml"] = files.AsYAML(list)
 	for name, c := range r.fitted.accelerators {
 		if from, ok := r.owners[owner{accelerator, name}]; ok {
 			c = stated(accelerator, hardware.Stated(name), &c)
 			c.Fit = from.fit(date)
-			contents[filepath.Join("accelerators", name+".yaml")] = encoded(c)
+			contents[filepath.Join("accelerators", name+".yaml")] = files.AsYAML(c)
 		}
 	}
 	for name, c := range r.fitted.links {
@@ -84,22 +81,10 @@ func (r *Result) Write(dir string, date time.Time) error {
 			c = stated(link, hardware.StatedLink(name), &c)
 			c.Fit = from.fit(date)
 			c.Fit.Source += measured
-			contents[filepath.Join("links", name+".yaml")] = encoded(c)
+			contents[filepath.Join("links", name+".yaml")] = files.AsYAML(c)
 		}
 	}
-	for name := range contents {
-		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf(
-				"%s exists already; fitted constants replace no file, so choose another folder",
-				filepath.Join(dir, name))
-		}
-	}
-	for name, write := range contents {
-		if err := files.Write(filepath.Join(dir, name), write); err != nil {
-			return err
-		}
-	}
-	return nil
+	return files.WriteNew(dir, contents)
 }
 
 // measuredApart returns what a source says, behind the fit's own, of constants that the fit keeps.
@@ -152,16 +137,4 @@ func (e basis) source() string {
 	}
 	return command + ": tables " + strings.Join(e.tables, ", ") +
 		"; what these do not determine is an own estimate (docs/physics.md)"
-}
-
-// encoded returns what writes a value as a data file.
-func encoded(content any) func(io.Writer) error {
-	return func(w io.Writer) error {
-		text, err := files.EncodeYAML(content)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(text)
-		return err
-	}
 }
