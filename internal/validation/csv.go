@@ -208,9 +208,6 @@ func (r *row) value(columns string) string {
 	return r.required(names[0])
 }
 
-// countOf returns the whole number of at least 1 that value finds.
-func (r *row) countOf(columns string) int { return r.wholeOf(columns, r.value(columns), 1) }
-
 // version returns the release of the engine: from a column, or from the file's name; "" where
 // neither says it.
 func (r *row) version() string {
@@ -228,8 +225,8 @@ var (
 	fileRelease = regexp.MustCompile(`_\d+\.\d+(\.\d+)?`)
 )
 
-// number returns the value of a column that holds a finite number of at least 0.
-func (r *row) number(column string) float64 { return r.numberOf(column, r.required(column)) }
+// number returns the finite number of at least 0 in a column, or in several as value finds it.
+func (r *row) number(columns string) float64 { return r.numberOf(columns, r.value(columns)) }
 
 // numberOf reads the number of a column, which is 0 if it is empty.
 func (r *row) numberOf(column, s string) float64 {
@@ -238,13 +235,15 @@ func (r *row) numberOf(column, s string) float64 {
 	}
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
+		column, _, _ = strings.Cut(column, "|")
 		r.fail(fmt.Errorf("%s: found %q, want a number of 0 or more", column, s))
 		return 0
 	}
 	return x
 }
 
-// optional returns the number in a column, or otherwise where it is absent or empty.
+// optional returns the number in a column, or otherwise, which may be negative, where it is absent
+// or empty.
 func (r *row) optional(column string, otherwise float64) float64 {
 	if r.text(column) == "" {
 		return otherwise
@@ -269,9 +268,9 @@ func (r *row) figure(column string) float64 {
 	return x
 }
 
-// whole returns the whole number, at least least, in a column.
-func (r *row) whole(column string, least int) int {
-	return r.wholeOf(column, r.required(column), least)
+// whole returns the whole number, at least least, that value finds.
+func (r *row) whole(columns string, least int) int {
+	return r.wholeOf(columns, r.value(columns), least)
 }
 
 // wholeOf reads a whole number of a column. Tables that were averaged write it with a fraction,
@@ -279,6 +278,7 @@ func (r *row) whole(column string, least int) int {
 func (r *row) wholeOf(column, text string, least int) int {
 	x := math.Round(r.numberOf(column, text))
 	if r.err == nil && (x < float64(least) || x > maxCount) {
+		column, _, _ = strings.Cut(column, "|")
 		r.fail(fmt.Errorf("%s: found %s, want a whole number from %d", column, text, least))
 	}
 	return int(x)
@@ -303,15 +303,6 @@ func (r *row) atMost(column string, n, most int) bool {
 	return n <= most
 }
 
-// optionalCount returns a whole number of at least 1, or otherwise where the column is absent or
-// empty.
-func (r *row) optionalCount(column string, otherwise int) int {
-	if r.text(column) == "" {
-		return otherwise
-	}
-	return r.count(column)
-}
-
 // figure is a row of figures.csv: a column of some kinds of tables with a measured figure, and what
 // it is called in reports, with the value of a column in braces, such as mean or p50 for
 // {ttft_stat}. Scale turns it into the unit.
@@ -333,7 +324,7 @@ func (r *row) figures() []accuracy.Measurement { return r.measured(r.table.kind.
 func (r *row) measured(figures []figure) []accuracy.Measurement {
 	var list []accuracy.Measurement
 	for _, f := range figures {
-		value := r.optional(f.Column, 0)
+		value := r.number(f.Column + "|=0")
 		if value > 0 && value < leastFigure {
 			r.fail(fmt.Errorf("%s: found %s, want %g or more, or 0 where it was not measured",
 				f.Column, r.text(f.Column), leastFigure))

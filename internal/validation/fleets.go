@@ -57,7 +57,7 @@ func (w workers) accelerators() int { return w.tensor * w.data }
 // accelerators returns the accelerators of a worker at an end that the row names, prefill or
 // decode.
 func (r *row) accelerators(end string) int {
-	return int(max(1, r.optional(end+"_tp", 1)) * max(1, r.optional(end+"_dp", 1)))
+	return int(max(1, r.number(end+"_tp|=1")) * max(1, r.number(end+"_dp|=1")))
 }
 
 // published returns the fleets that may be the one of the row, without multi-token prediction and
@@ -81,8 +81,8 @@ func published(r *row) (plain, drafting []fleet) {
 }
 
 func (w workers) fits(r *row, end string) bool {
-	return w.accelerators() == r.accelerators(end) && w.count == r.optionalCount(end+"_workers",
-		w.count)
+	return w.accelerators() == r.accelerators(end) &&
+		w.count == r.count(fmt.Sprint(end, "_workers|=", w.count))
 }
 
 // apartSurvey is what the rows of a table say of each other.

@@ -268,12 +268,9 @@ func (d *Data) Mark(r *accuracy.Report, counts func(table, quantity string) bool
 			in[row{e.place.File, e.place.Line}] = true
 		}
 	}
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			if c.Fit = accuracy.LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
-				c.Fit = accuracy.InFit
-			}
+	for c := range r.All() {
+		if c.Fit = accuracy.LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
+			c.Fit = accuracy.InFit
 		}
 	}
 }

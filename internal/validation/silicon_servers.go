@@ -10,8 +10,8 @@ import (
 // otherExperts says of a row whose experts are not spread over the GPUs of its server why it is
 // left out.
 func otherExperts(r *row) string {
-	gpus := r.optional("tp", 1) * max(1, r.optional("attention_dp", 1))
-	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
+	gpus := r.number("tp|=1") * max(1, r.number("attention_dp|=1"))
+	experts := max(1, r.number("moe_tp|=1")) * max(1, r.number("moe_ep|=1"))
 	if experts > 1 && experts != gpus {
 		return "experts are spread over another number of accelerators than the replica has"
 	}

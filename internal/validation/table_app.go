@@ -10,7 +10,7 @@ func appRow(_ *catalogs, r *row, t *trial) string {
 	t.version = cmp.Or(release.FindString(r.text("image")),
 		nightlyRelease(t.Engine.Preset, r.text("date")))
 	p := &t.Parallelism
-	if p.Expert = r.optionalCount("ep", 1); p.Expert == 1 {
+	if p.Expert = r.count("ep|=1"); p.Expert == 1 {
 		p.Expert = 0
 	}
 	if r.err != nil {

@@ -8,10 +8,10 @@ import (
 // Lengths are uniform from 1 to the limits isl and osl, or ShareGPT's.
 func cookbookRow(_ *catalogs, r *row, t *trial) string {
 	requests := r.count("requests")
-	if ranks := r.optionalCount("dp", 1); r.text("dp_attention") == "1" && ranks > 1 {
+	if ranks := r.count("dp|=1"); r.text("dp_attention") == "1" && ranks > 1 {
 		t.Parallelism.Data, t.Parallelism.Tensor = ranks, max(1, t.Parallelism.Tensor/ranks)
 	}
-	if experts := r.optionalCount("ep", 1); experts > 1 && t.Parallelism.Data == 0 {
+	if experts := r.count("ep|=1"); experts > 1 && t.Parallelism.Data == 0 {
 		t.Parallelism.Expert = experts
 	}
 	if !r.atMost("requests", requests, maxRequests) || r.err != nil {
@@ -29,11 +29,11 @@ func cookbookRow(_ *catalogs, r *row, t *trial) string {
 		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", "TTFT")
 	}
 	with := r.text("speculative")
-	if with == "" && r.optional("accept_length", 0) > 1 {
+	if with == "" && r.number("accept_length|=0") > 1 {
 		return "drafts were accepted, of a number that is not known"
 	}
 	if with != "" {
-		drafted, length := draftedSteps(with), r.optional("accept_length", 0)
+		drafted, length := draftedSteps(with), r.number("accept_length|=0")
 		if length <= 1 || !t.draft(drafted, acceptanceFor(drafted, length)) {
 			return "multi-token prediction was on, and its acceptance is not known"
 		}

@@ -10,7 +10,7 @@ import (
 // decode together.
 func eagerRow(_ *catalogs, r *row, t *trial) string {
 	// Answers that ended early have fewer tokens, as the ratio of end-to-end times shows.
-	t.output = max(1, int(float64(t.output)*min(1, r.optional("e2e_ratio", 1))))
+	t.output = max(1, int(float64(t.output)*min(1, r.number("e2e_ratio|=1"))))
 	t.inSteps(map[string]*sim.Step{"prompt": prefill(t.count, t.prompt, 0),
 		"token": decode(t.count, t.prompt+(t.output+1)/2)})
 	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)

@@ -14,7 +14,7 @@ func attentionKernel(r *row) *operator {
 		heads, headDim, kvHeads), variant: "KV " + r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("attention", 1, heads, kvHeads, headDim)
-	if window := int(r.optional("window_size", 0)); window > 0 {
+	if window := int(r.number("window_size|=0")); window > 0 {
 		o.model.Attends().Window = window
 		o.shape += fmt.Sprintf(", window %d", window)
 	}
@@ -81,7 +81,7 @@ func backendKernel(r *row) (*operator, *sim.Step) {
 // step of the given tokens. Its kind distinguishes it from others of its format.
 func expertKernel(r *row, experts *models.MoE, tp, ep int, format, kind string,
 	tokens int) (*operator, *sim.Step) {
-	hidden := r.countOf("hidden_size|hidden")
+	hidden := r.count("hidden_size|hidden")
 	o := &operator{
 		names: []string{"expert_"},
 		shape: fmt.Sprintf("%d of %d experts of %d × %d, TP %d, EP %d", experts.Active,

@@ -19,7 +19,7 @@ const (
 
 func llamaCppRow(_ *catalogs, r *row, t *trial) string {
 	devices, quantity := r.batch("count"), "decode rate"
-	t.count, t.prompt = 1, r.optionalCount("tokens", 512)
+	t.count, t.prompt = 1, r.count("tokens|=512")
 	switch phase := r.required("phase"); phase {
 	case "decode":
 	case "prefill":

@@ -75,7 +75,7 @@ func (c *catalogs) mlperf(r *row) *trial {
 		return nil
 	}
 	m := &trial{part: part{measured: r.figures()}}
-	b.output = r.optionalCount("tokens_per_sample", b.output)
+	b.output = r.count(fmt.Sprint("tokens_per_sample|=", b.output))
 	gpus := r.batch("gpus_per_node") * r.batch("nodes")
 	if x := someOf.FindStringSubmatch(r.text("accelerator")); x != nil {
 		n, _ := strconv.Atoi(x[1])

@@ -36,7 +36,7 @@ func evenLoad(r *row, replicas int) scenarios.Workload {
 // sees as many as there: half of the prompts, or a third, were computed where they decoded.
 func stalls(r *row) bool {
 	const several = 5
-	longest, usual := r.optional("itl_p99_ms", 0), r.optional("itl_median_ms", 0)
+	longest, usual := r.number("itl_p99_ms|=0"), r.number("itl_median_ms|=0")
 	return usual > 0 && longest > several*usual
 }
 

@@ -64,11 +64,11 @@ func (d *deployment) joinRanks() {
 // engines spread them, whatever degree they are given (SGLang with --moe-a2a-backend deepep).
 func (d *deployment) spread(r *row, data, expert string) {
 	p := &d.Parallelism
-	if p.Data = int(r.optional(data, 1)); p.Data <= 1 {
+	if p.Data = int(r.number(data + "|=1")); p.Data <= 1 {
 		p.Data = 0
 	}
-	split := p.Data > 1 && p.Data <= 8 && r.optional(strings.TrimSuffix(expert, "ep")+"tp", 1) > 1
-	if p.Expert = int(r.optional(expert, 1)); p.Expert <= 1 && !split || d.model == nil ||
+	split := p.Data > 1 && p.Data <= 8 && r.number(strings.TrimSuffix(expert, "ep")+"tp|=1") > 1
+	if p.Expert = int(r.number(expert + "|=1")); p.Expert <= 1 && !split || d.model == nil ||
 		d.model.Experts() == nil {
 		p.Expert = 0
 	}
@@ -82,7 +82,7 @@ func (d *deployment) spread(r *row, data, expert string) {
 // (SemiAnalysisAI/InferenceX-app).
 func otherRow(_ *catalogs, r *row, t *trial) string {
 	chips, devices := r.count("chips"), r.count("devices")
-	data := r.optionalCount("dp", 1)
+	data := r.count("dp|=1")
 	if r.err != nil {
 		return ""
 	}

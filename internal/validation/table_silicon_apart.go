@@ -72,7 +72,7 @@ func (c *catalogs) siliconPool(r *row, engine, end string) pool {
 	d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"),
 		r.count(end+"_tp"))
 	d.spread(r, end+"_dp", end+"_moe_ep")
-	p := pool{deployment: d, workers: r.optionalCount(end+"_workers", 1)}
+	p := pool{deployment: d, workers: r.count(end + "_workers|=1")}
 	if r.atMost(end+"_workers", p.workers, maxBatch) && r.err == nil {
 		p.Engine.Preset = engine
 		p.nightlyVersion(r.text("month"))

@@ -13,7 +13,6 @@ import (
 // Every step of a vLLM server (ai-dynamo/aiconfigurator, fpm_golden_runs). The file's name states
 // model and parallelism: MODEL__tpN_dpN_epN.csv. The tables do not name the GPU: likely a B300.
 const (
-	stepGPU     = "b300-sxm"
 	stepVersion = "0.20"
 	// sampledSteps is the number of steps of each kind that are compared, evenly over the run by
 	// their measured times.

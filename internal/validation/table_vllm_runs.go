@@ -107,7 +107,7 @@ func readVLLMStage(r *row, profile string) vllmStage {
 		shape = profiles["general"]
 	}
 	s.system = int(math.Round(float64(s.prompt) * shape.system / (shape.system + shape.question)))
-	if r.optional("failed", 0) > 0 || r.optional("e2e_p99_ms", 0) > 0.95*cutOff {
+	if r.number("failed|=0") > 0 || r.number("e2e_p99_ms|=0") > 0.95*cutOff {
 		s.measured = nil // the stage is part of the load, but not compared
 		if r.err == nil {
 			r.table.skip("overloaded: requests were cut off at %g s", cutOff/1000)

@@ -28,7 +28,7 @@ func wideEPRow(_ *catalogs, r *row, t *trial) string {
 	}
 	prompts := strings.HasPrefix(r.required("phase"), "prefill")
 	production := r.text("input_len") == ""
-	t.prompt = r.optionalCount("input_len", productionContext)
+	t.prompt = r.count(fmt.Sprint("input_len|=", productionContext))
 	if r.err != nil {
 		return ""
 	}

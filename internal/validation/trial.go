@@ -111,7 +111,7 @@ func (t *table) trials(read func(*row) (x *trial, why string)) (list []*trial) {
 func (c *catalogs) trial(r *row) *trial {
 	k, tensor := r.table.kind, 1
 	if k.Tensor != "" {
-		tensor = r.countOf(k.Tensor)
+		tensor = r.count(k.Tensor)
 	}
 	x := &trial{part: part{measured: r.figures()}, least: 1}
 	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -63,32 +64,29 @@ func quantileOf(c *Comparison) (metric string, quantile float64) {
 // their rows where the other half of a server's rows is known.
 func (r *Report) Forecasts(samples []Sample) []Forecast {
 	var list []Forecast
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			metric, quantile := quantileOf(c)
-			if metric == "" || c.Key.Engine == "" || c.Predicted <= 0 || c.Measured <= 0 {
-				continue
-			}
-			grown := c.growth()
-			if left := c.leftOut(); grown == nil && left != nil && left.Half != nil {
-				continue
-			}
-			e := evidence.Of(c.Key, true)
-			if s, ok := servedOf(c); ok && grown == nil {
-				e = s.evidence()
-			}
-			say := func(e evidence.Evidence) {
-				list = forecasts(list, Forecast{Grade: e.Grade, Load: grown.kind(),
-					High: evidence.High(quantile)}, math.Log(c.Measured/c.Predicted),
-					func(limit float64) float64 {
-						return chanceOf(&e.Spread, metric, quantile, grown, limit)
-					})
-			}
-			say(e)
-			if s, ok := servedOf(c); ok && grown == nil && c.leftOut() == nil {
-				say(s.under(evidence.Without(s.Key))) // which neither fit nor ranges have seen
-			}
+	for c := range r.All() {
+		metric, quantile := quantileOf(c)
+		if metric == "" || c.Key.Engine == "" || c.Predicted <= 0 || c.Measured <= 0 {
+			continue
+		}
+		grown := c.growth()
+		if left := c.leftOut(); grown == nil && left != nil && left.Half != nil {
+			continue
+		}
+		e := evidence.Of(c.Key, true)
+		if s, ok := servedOf(c); ok && grown == nil {
+			e = s.evidence()
+		}
+		say := func(e evidence.Evidence) {
+			list = forecasts(list, Forecast{Grade: e.Grade, Load: grown.kind(),
+				High: evidence.High(quantile)}, math.Log(c.Measured/c.Predicted),
+				func(limit float64) float64 {
+					return chanceOf(&e.Spread, metric, quantile, grown, limit)
+				})
+		}
+		say(e)
+		if s, ok := servedOf(c); ok && grown == nil && c.leftOut() == nil {
+			say(s.under(evidence.Without(s.Key))) // which neither fit nor ranges have seen
 		}
 	}
 	for i := range samples {
@@ -200,12 +198,21 @@ type Verified struct {
 // All reports whether these are all forecasts of a kind.
 func (v *Verified) All() bool { return v.From == 0 && v.To > 1 }
 
-// verify sums up forecasts of a kind whose chances are in [from, to).
-func verify(list []Forecast, of string, from, to float64, chooses func(*Forecast) bool) Verified {
-	v := Verified{Of: of, From: from, To: to}
+// bands are the ranges [from, to) of chances of which a record is kept.
+func bands() (list [][2]float64) {
+	bounds := append(evidence.ForecastsFrom(), 2)
+	for i, to := range bounds[1:] {
+		list = append(list, [2]float64{bounds[i], to})
+	}
+	return list
+}
+
+// verify sums up forecasts of a kind whose chances are in a band.
+func verify(list []Forecast, of string, band [2]float64, chooses func(*Forecast) bool) Verified {
+	v := Verified{Of: of, From: band[0], To: band[1]}
 	for i := range list {
 		f := &list[i]
-		if f.Said < from || f.Said >= to || !chooses(f) {
+		if f.Said < v.From || f.Said >= v.To || !chooses(f) {
 			continue
 		}
 		v.Cases++
@@ -237,25 +244,23 @@ func (f *Forecast) kind() evidence.Grade {
 // Verification returns the lines of the table of forecasts, by which evidence knows how often
 // computed chances come true.
 func Verification(list []Forecast) (lines []evidence.ForecastOf) {
-	bounds := append(evidence.ForecastsFrom(), 2)
 	for _, of := range []evidence.ForecastOf{{Evidence: evidence.Measured},
 		{Evidence: evidence.Measured, Quantile: 0.99}, {Evidence: evidence.LeftOutOfFit},
 		{Evidence: evidence.OutsideOfFit}} {
-		for i, from := range bounds[:len(bounds)-1] {
-			line := of
-			line.From = from
+		for _, band := range bands() {
+			of.From, of.Cases, of.Kept = band[0], 0, 0
 			for k := range list {
 				f := &list[k]
 				if f.kind() != of.Evidence || f.High != evidence.High(of.Quantile) ||
-					f.Chance < from || f.Chance >= bounds[i+1] {
+					f.Chance < band[0] || f.Chance >= band[1] {
 					continue
 				}
-				line.Cases++
+				of.Cases++
 				if f.Kept {
-					line.Kept++
+					of.Kept++
 				}
 			}
-			lines = append(lines, line)
+			lines = append(lines, of)
 		}
 	}
 	return lines
@@ -278,14 +283,9 @@ func Chances(list []Forecast) []Verified {
 		{"not measured", func(f *Forecast) bool { return f.kind() == evidence.OutsideOfFit }},
 		{"left out of the fit", func(f *Forecast) bool { return f.LeftOut }},
 	} {
-		if all := verify(list, kind.name, 0, 2, kind.is); all.Cases > 0 {
-			table = append(table, all)
-			bounds := append(evidence.ForecastsFrom(), 2)
-			for i, from := range bounds[:len(bounds)-1] {
-				to := bounds[i+1]
-				if v := verify(list, kind.name, from, to, kind.is); v.Cases > 0 {
-					table = append(table, v)
-				}
+		for _, band := range slices.Insert(bands(), 0, [2]float64{0, 2}) {
+			if v := verify(list, kind.name, band, kind.is); v.Cases > 0 {
+				table = append(table, v)
 			}
 		}
 	}

@@ -12,10 +12,6 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// covered is what was measured of one engine on one accelerator with models of one family in one
-// number format.
-type covered struct{ engine, gpu, family, dtype string }
-
 // ColumnOf returns the column of the page that a figure of a whole server is in, or "".
 func ColumnOf(c *Comparison) string {
 	switch c.Quantity {
@@ -25,8 +21,6 @@ func ColumnOf(c *Comparison) string {
 	name, _ := latency(c)
 	return name
 }
-
-var coverageColumns = []string{"TPOT", "TTFT", "rate"}
 
 // WriteCoverage writes a page, in Markdown, that lists engines, accelerators, model families and
 // number formats: how many served rows of each were compared, with what median absolute error.
@@ -41,21 +35,26 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		}
 		return model
 	}
+	type covered struct{ gpu, engine, family, dtype string }
 	errors := map[covered]map[string][]float64{}
-	for _, row := range r.Rows(func(c *Comparison) bool {
-		return c.Engine != "" && ColumnOf(c) != ""
-	}) {
-		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
+	for c := range r.All() {
+		column := ColumnOf(c)
+		if c.Engine == "" || column == "" {
+			continue
+		}
+		key := covered{c.GPU, c.Engine, family(c.Model), c.DType}
 		if errors[key] == nil {
 			errors[key] = map[string][]float64{}
 		}
-		column := ColumnOf(&row)
-		errors[key][column] = append(errors[key][column], 100*math.Abs(row.Error()))
+		errors[key][column] = append(errors[key][column], 100*math.Abs(c.Error()))
 	}
 	b := &strings.Builder{}
 	fmt.Fprint(b, coverageIntroduction)
 	var above covered
-	for _, key := range slices.SortedFunc(maps.Keys(errors), compareCovered) {
+	for _, key := range slices.SortedFunc(maps.Keys(errors), func(a, b covered) int {
+		return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.engine, b.engine),
+			cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
+	}) {
 		gpu, engine := key.gpu, key.engine
 		if gpu == above.gpu {
 			gpu = ""
@@ -65,7 +64,7 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		}
 		above = key
 		fmt.Fprintf(b, "| %s | %s | %s | %s |", gpu, engine, key.family, key.dtype)
-		for _, column := range coverageColumns {
+		for _, column := range []string{"TPOT", "TTFT", "rate"} {
 			fmt.Fprintf(b, " %s |", cell(errors[key][column]))
 		}
 		b.WriteByte('\n')
@@ -87,11 +86,6 @@ what is not on this page, such as servers on other accelerators, nothing was mea
 | accelerator | engine | family | format | TPOT | TTFT | rate |
 |---|---|---|---|---|---|---|
 `
-
-func compareCovered(a, b covered) int {
-	return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.engine, b.engine),
-		cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
-}
 
 // cell is the number of rows and their median error in percent.
 func cell(errors []float64) string {

@@ -58,7 +58,7 @@ func (p *Physics) Host(machine string) float64 {
 	if p.Hosts != nil {
 		return p.Hosts[machine]
 	}
-	return machines()[machine]
+	return Machines()[machine]
 }
 
 // PowerLaw returns what is known of the power that an accelerator draws.
@@ -79,9 +79,6 @@ var machinesTable string
 
 // Machine names the machines of a table with an accelerator: TABLE/ACCELERATOR.
 func Machine(table, gpu string) string { return table + "/" + gpu }
-
-// Machines returns the time of their hosts.
-func Machines() map[string]float64 { return machines() }
 
 // contended are machines whose hosts are in the way of the accelerators. The L40S whose
 // all-reduces were measured alone reach 60 % of PCIe in pairs, and of eight cards 7 % each. By its
@@ -105,8 +102,8 @@ type MachineHost struct {
 	Host    float64 `csv:"host"`
 }
 
-// machines reads the table, which is part of the program: it is right, or a test fails.
-var machines = sync.OnceValue(func() map[string]float64 {
+// Machines returns the times of the hosts of machines.
+var Machines = sync.OnceValue(func() map[string]float64 {
 	list := map[string]float64{}
 	for _, m := range files.MustReadTable[MachineHost]("machines.csv", machinesTable) {
 		list[m.Machine] = m.Host

@@ -73,11 +73,9 @@ func servedOf(c *Comparison) (s served, ok bool) {
 // served lists the figures of servers.
 func (r *Report) served() []served {
 	var list []served
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			if s, ok := servedOf(&r.Tables[i].Rows[j]); ok {
-				list = append(list, s)
-			}
+	for c := range r.All() {
+		if s, ok := servedOf(c); ok {
+			list = append(list, s)
 		}
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -36,14 +37,25 @@ type Table struct {
 	Skipped  map[string]int
 }
 
+// All yields every row of the report.
+func (r *Report) All() iter.Seq[*Comparison] {
+	return func(yield func(*Comparison) bool) {
+		for i := range r.Tables {
+			for j := range r.Tables[i].Rows {
+				if !yield(&r.Tables[i].Rows[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Rows returns the rows that a filter chooses.
 func (r *Report) Rows(chooses func(*Comparison) bool) []Comparison {
 	var list []Comparison
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			if c := &r.Tables[i].Rows[j]; chooses(c) {
-				list = append(list, *c)
-			}
+	for c := range r.All() {
+		if chooses(c) {
+			list = append(list, *c)
 		}
 	}
 	return list
@@ -56,14 +68,10 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	out.Write([]string{"table", "file", "line", "engine", "gpu", "model", "dtype",
 		"tensor_parallel", "case", "quantity", "unit", "predicted", "measured", "error_pct"})
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
-	for i := range r.Tables {
-		for _, c := range r.Tables[i].Rows {
-			out.Write([]string{
-				c.Table, c.File, strconv.Itoa(c.Line), c.Engine, c.GPU, c.Model, c.DType,
-				strconv.Itoa(c.TP), c.Case, c.Quantity, c.Unit,
-				exact(c.Predicted), exact(c.Measured), exact(100 * c.Error()),
-			})
-		}
+	for c := range r.All() {
+		out.Write([]string{c.Table, c.File, strconv.Itoa(c.Line), c.Engine, c.GPU, c.Model, c.DType,
+			strconv.Itoa(c.TP), c.Case, c.Quantity, c.Unit, exact(c.Predicted), exact(c.Measured),
+			exact(100 * c.Error())})
 	}
 	out.Flush()
 	return out.Error()

@@ -86,23 +86,19 @@ func rowsOf(r *accuracy.Report) []row {
 	var list []row
 	var groups []groupKey
 	size := map[groupKey]int{}
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			q := find(c.Table, c.Quantity)
-			if q == nil || c.Predicted <= 0 {
-				continue
-			}
-			g := groupKey{c.Group, c.Table, c.Quantity}
-			if q.On == nil {
-				g.TP = 0
-			}
-			size[g]++
-			groups = append(groups, g)
-			list = append(list,
-				row{Group: c.Group, table: c.Table, key: c.Row(),
-					kernel: q.On != nil, deviation: q.Deviation})
+	for c := range r.All() {
+		q := find(c.Table, c.Quantity)
+		if q == nil || c.Predicted <= 0 {
+			continue
 		}
+		g := groupKey{c.Group, c.Table, c.Quantity}
+		if q.On == nil {
+			g.TP = 0
+		}
+		size[g]++
+		groups = append(groups, g)
+		list = append(list, row{Group: c.Group, table: c.Table, key: c.Row(), kernel: q.On != nil,
+			deviation: q.Deviation})
 	}
 	for i := range list {
 		list[i].weight = 1 / math.Sqrt(float64(size[groups[i]]))
@@ -117,11 +113,8 @@ func rowsOf(r *accuracy.Report) []row {
 // report lacks a row.
 func logErrors(r *accuracy.Report, rows []row) ([]float64, []*accuracy.Comparison) {
 	byKey := map[accuracy.RowName]*accuracy.Comparison{}
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			byKey[c.Row()] = c
-		}
+	for c := range r.All() {
+		byKey[c.Row()] = c
 	}
 	errors, found := make([]float64, len(rows)), make([]*accuracy.Comparison, len(rows))
 	for i := range rows {
@@ -250,10 +243,8 @@ var benchmarks = []string{"offline_throughput", "offline_recent", "ml_energy", "
 func thin(d *validation.Data, r *accuracy.Report) *validation.Data {
 	type source struct{ table, gpu string }
 	rows := map[source]int{}
-	for i := range r.Tables {
-		for _, c := range r.Tables[i].Rows {
-			rows[source{c.Table, c.GPU}]++
-		}
+	for c := range r.All() {
+		rows[source{c.Table, c.GPU}]++
 	}
 	seen := map[source]int{}
 	return d.Where(func(table string, g accuracy.Group) bool {
