@@ -135,3 +135,17 @@ func describeStep(s *sim.Step) string {
 	}
 	return fmt.Sprintf("%d prompt tokens, %d sequences", tokens, s.Decodes)
 }
+
+// prefill returns the step that computes n chunks of the given length after cached tokens.
+func prefill(n, tokens, cached int) *sim.Step {
+	s := &sim.Step{}
+	for range n {
+		s.Prefill = append(s.Prefill, sim.Chunk{New: tokens, Cached: cached, Last: true})
+	}
+	return s
+}
+
+// decode returns the step in which n sequences attend to the given number of tokens each.
+func decode(n, context int) *sim.Step {
+	return &sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n) * int64(context)}
+}

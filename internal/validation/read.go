@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -326,4 +327,94 @@ func (d *Data) Scenario(ctx context.Context, name string) (*Emitted, error) {
 		}
 	}
 	return by.emitted()
+}
+
+// readers returns what makes trials of the rows of each kind of table. What it cannot use it
+// notes in the table.
+func readers() map[string]func(c *catalogs, t *table) []*trial {
+	return map[string]func(c *catalogs, t *table) []*trial{
+		"vllm_runs":            readVLLMRuns,
+		"kv_blocks":            trials(kvBlockRow),
+		"kv_capacity":          trials(kvCapacityRow),
+		"closed_loop":          trials(closedLoopRow),
+		"vllm_requests":        readRequests,
+		"requests":             readDescribedRequests,
+		"static_batch":         trials(staticBatchRow),
+		"offline_throughput":   trials(offlineRow),
+		"offline_recent":       trials(offlineRow),
+		"silicon":              readSilicon,
+		"silicon_app":          trials(appRow),
+		"served":               trials(serverRow),
+		"sglang_cookbook":      trials(cookbookRow),
+		"accelerators_other":   trials(otherRow),
+		"kv_reuse":             trials(reuseRow),
+		"llama_cpp_batched":    trials(batchedRow),
+		"vllm_unique":          trials(uniqueRow),
+		"vllm_steps":           readSteps,
+		"silicon_apart":        readSiliconApart,
+		"pool_replicas":        trials(poolRow),
+		"pools":                trials(poolRow),
+		"ml_energy":            trials(mlEnergyRow),
+		"mlperf":               readMLPerf,
+		"vllm_offline":         trials(vllmOfflineRow),
+		"whatif":               readWhatIf,
+		"llama_cpp":            trials(llamaCppRow),
+		"wide_ep":              trials(wideEPRow),
+		"first_token_latency":  trials(firstTokenRow),
+		"token_time":           trials(tokenTimeRow),
+		"eager_engine":         trials(eagerRow),
+		"iteration":            trials(iterationRow),
+		"linear_layers":        trials(linearLayerRow),
+		"linear_and_allreduce": trials(linearAllReduceRow),
+		"gemm":                 operators(gemmKernel),
+		"context_attention":    operators(prompting(attentionKernel)),
+		"generation_attention": operators(decoding(attentionKernel)),
+		"context_mla":          operators(prompting(mlaKernel)),
+		"generation_mla":       operators(decoding(mlaKernel)),
+		"moe":                  operators(moeKernel),
+		"moe_backends":         operators(backendKernel),
+		"custom_allreduce":     operators(customAllReduce),
+		"nccl":                 readNCCL,
+	}
+}
+
+// Draw is what an accelerator of a measured server drew.
+type Draw struct {
+	accuracy.Group
+	Accelerator *hardware.Accelerator
+	// Usage is what steps ask of the accelerator if they take as long as they were measured to.
+	Usage hardware.Usage
+	Watts float64
+}
+
+// Draws returns what was measured of the power of accelerators, with the work of steps as p
+// predicts it.
+func (d *Data) Draws(p accuracy.Physics) []Draw {
+	var list []Draw
+	for i := range d.tables {
+		for _, e := range d.tables[i].experiments {
+			if e.full != nil {
+				if draw, ok := e.draw(&p); ok {
+					list = append(list, draw)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// draw reports false where the row lacks rate or power, or its steps cannot be predicted.
+func (t *trial) draw(p *accuracy.Physics) (Draw, bool) {
+	mean, usage, err := t.full(p)
+	found := map[string]float64{}
+	for _, m := range t.measured {
+		found[m.Quantity] = m.Value
+	}
+	rate, power := found["output rate"], found["power"]
+	if err != nil || rate <= 0 || power <= 0 {
+		return Draw{}, false
+	}
+	time := mean * rate / float64(t.count) // predicted over measured
+	return Draw{t.place.Group, &t.accelerator, usage.Mixed(time, hardware.Usage{}),
+		power / float64(t.Parallelism.Accelerators())}, true
 }

@@ -1,11 +1,112 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
+
+// Tables of single kernels are in files GPU__OPERATOR.csv, or have a column gpu, the same in all
+// rows. A kernel is predicted as the operator of
+// a model of one layer that is made of it, so that the prediction is the one that servers get.
+
+// operator is a kernel of one shape, measured with several loads. One step clock predicts them all.
+type operator struct {
+	deployment
+	allReduce allReduceKind
+	// names begin the names of the step's operators that make up the kernel; runs is how many of it
+	// a step has, 0 counts as 1.
+	names []string
+	runs  int
+	// shape and variant tell it from others of its GPU; the variant is named in its group.
+	shape, variant string
+}
+
+// predict returns the times of the kernel in steps.
+func (o *operator) predict(p *accuracy.Physics) (func(*part) map[string]float64, error) {
+	k, err := o.kernels(p, o.allReduce)
+	return func(x *part) map[string]float64 {
+		sum := 0.0
+		for name, ms := range k.times(x.step) {
+			if slices.ContainsFunc(o.names, func(begin string) bool {
+				return strings.HasPrefix(name, begin)
+			}) {
+				sum += ms
+			}
+		}
+		return map[string]float64{"time": sum / float64(max(1, o.runs))}
+	}, err
+}
+
+// kernelOf says which kernel a row is about, and with which step it runs; nil leaves the row out.
+type kernelOf func(r *row) (*operator, *sim.Step)
+
+// operators returns what reads a table of kernels.
+func operators(describe kernelOf) func(c *catalogs, t *table) []*trial {
+	return func(c *catalogs, t *table) []*trial {
+		if len(t.rows) == 0 {
+			return nil
+		}
+		accelerator, err := c.accelerator(t.rows[0].value(t.kind.GPU))
+		if err != nil {
+			t.skip("%v", err)
+			return nil
+		}
+		scaleUp, network, err := c.links(t.kind.Name, &accelerator)
+		if err != nil {
+			t.skip("%v", err)
+			return nil
+		}
+		known := map[string]*trial{}
+		var list []*trial
+		t.each(func(r *row) {
+			o, step := describe(r)
+			measured := r.figures()
+			if r.err == nil && len(measured) == 0 {
+				r.fail(fmt.Errorf("latency: found %q, want a time above 0", r.text("latency")))
+			}
+			if r.err != nil || o == nil {
+				return
+			}
+			o.accelerator, o.scaleUp, o.network = accelerator, scaleUp, network
+			o.Parallelism.Tensor = max(1, o.Parallelism.Tensor)
+			at := accuracy.Place{Group: accuracy.Group{GPU: accelerator.Name, Model: o.variant,
+				TP: o.Parallelism.Tensor}, File: t.file, Line: r.line,
+				Name: o.shape + ", " + loadOf(step)}
+			x := known[o.shape+"|"+o.variant]
+			if x == nil {
+				x = &trial{deployment: o.deployment, part: part{place: at}, steps: o.predict}
+				known[o.shape+"|"+o.variant] = x
+				list = append(list, x)
+			}
+			x.parts = append(x.parts, part{place: at, measured: measured, step: step})
+		})
+		return list
+	}
+}
+
+// oneLayer returns a model of one layer with the given width and heads.
+func oneLayer(name string, hidden, heads, kvHeads, headDim int) *models.Architecture {
+	attention := &models.Softmax{Heads: heads, KVHeads: kvHeads, HeadDim: headDim}
+	return &models.Architecture{Name: name, Hidden: hidden,
+		Groups: models.Uniform(1, attention, &models.Dense{Intermediate: heads}), Vocab: heads,
+		DType: hardware.BF16}
+}
+
+// format reads the column of a number format.
+func (r *row) format(column string) hardware.DType {
+	d, err := parseDType(r.required(column))
+	if err != nil {
+		r.fail(err)
+	}
+	return d
+}
 
 func attentionKernel(r *row) *operator {
 	heads, kvHeads, headDim := r.count("num_heads"), r.count("num_key_value_heads"),
@@ -97,4 +198,123 @@ func expertKernel(r *row, experts *models.MoE, tp, ep int, format, kind string,
 	experts.Gated = true
 	o.model.Groups[0].MLP = experts
 	return o, prefill(1, tokens, 0)
+}
+
+// Linear layers and the all-reduces of an iteration, by the network that joins the GPUs.
+func linearAllReduceRow(c *catalogs, r *row, t *trial) string {
+	network, tokens := r.required("network"), r.count("num_tokens")
+	if r.err == nil && strings.Contains(network, "pairwise") {
+		r.fail(t.joinPairs(c))
+	}
+	t.inKernels(launchedAllReduce, prefill(1, tokens, 0), func(k kernelTimes) map[string]float64 {
+		linear, allReduces := k.layerLinear()+k.elementwise(), k.allReduces(t.model)
+		return map[string]float64{
+			"linear": linear, "GEMMs": k.layerLinear(), "all-reduces": allReduces,
+			"iteration":      linear + allReduces,
+			"one all-reduce": allReduces / float64(t.model.AllReduces()-1),
+		}
+	})
+	t.Name = fmt.Sprintf("%s, %d tokens", network, tokens)
+	return ""
+}
+
+// joinPairs lets a bridge join the GPUs in pairs, and the host's PCIe the pairs.
+func (d *deployment) joinPairs(c *catalogs) error {
+	pcie, err := c.hardware.Link(d.accelerator.HostLink)
+	if err != nil {
+		return err
+	}
+	d.accelerator.PerNode, d.network = 2, &pcie
+	return nil
+}
+
+// The kernels of one layer, measured apart with random data; iter_linear_ms is their sum over all
+// layers.
+func linearLayerRow(_ *catalogs, r *row, t *trial) string {
+	tokens := r.count("num_tokens")
+	t.inKernels(libraryAllReduce, prefill(1, tokens, 0),
+		func(k kernelTimes) map[string]float64 {
+			layers := float64(t.model.Layers())
+			predicted := map[string]float64{
+				"GEMMs a layer":        k.layerLinear() / layers,
+				"element-wise a layer": k.elementwise() / layers,
+				"linear":               k.layerLinear() + k.elementwise(),
+			}
+			for _, name := range []string{"qkv", "out", "gate_up", "down"} {
+				if ms := k[name]; ms > 0 {
+					predicted[name] = ms / layers
+				}
+			}
+			return predicted
+		})
+	t.Name = fmt.Sprintf("%d tokens", tokens)
+	return ""
+}
+
+// message_size is in elements of 2 bytes.
+// customAllReduce reads vLLM's own all-reduce. Rows without a captured graph measure how fast
+// the host launches it, and are left out.
+func customAllReduce(r *row) (*operator, *sim.Step) {
+	if why := r.ruled("refuse"); why != "" {
+		r.table.leave(r, why)
+		return nil, nil
+	}
+	return allReduceOf(r, engineAllReduce), decode(1, 1)
+}
+
+// readNCCL reads the all-reduce of NCCL. Such tables may have several rows for a size, of
+// collectives that they do not name: the slowest is the all-reduce, which sends twice what a
+// reduce-scatter or an all-gather does.
+func readNCCL(c *catalogs, t *table) []*trial {
+	list := operators(func(r *row) (*operator, *sim.Step) {
+		return allReduceOf(r, libraryAllReduce), decode(1, 1)
+	})(c, t)
+	for _, x := range list {
+		slowest := slices.MaxFunc(x.parts,
+			func(a, b part) int { return cmp.Compare(a.measured[0].Value, b.measured[0].Value) })
+		for range x.parts[1:] {
+			t.skip("another collective of the same size, faster than the all-reduce")
+		}
+		x.place, x.parts = slowest.place, []part{slowest}
+	}
+	return list
+}
+
+// allReduceOf describes an all-reduce as part of a step of one token, whose hidden vector is the
+// message.
+func allReduceOf(r *row, kind allReduceKind) *operator {
+	gpus, elements := r.batch("num_gpus"), r.count("message_size")
+	if r.err == nil && gpus < 2 {
+		r.fail(fmt.Errorf("num_gpus: found %d, want 2 or more", gpus))
+	}
+	o := &operator{names: []string{"all_reduce"}, allReduce: kind,
+		shape: fmt.Sprintf("%d GPUs, %d elements", gpus, elements), variant: "all-reduce"}
+	o.Parallelism.Tensor = gpus
+	o.model = oneLayer("all-reduce", elements, gpus, gpus, 1)
+	o.model.Groups[0].Parallel = true
+	o.runs = o.model.AllReduces()
+	return o
+}
+
+// Whole iterations without output head, sampling and host: kernels measured apart and summed.
+func iterationRow(_ *catalogs, r *row, t *trial) string {
+	phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"),
+		r.whole("kv", 0)
+	var step *sim.Step
+	switch phase {
+	case "decode":
+		step = decode(batch, kv)
+	case "prefill":
+		step = prefill(batch, max(1, tokens/max(1, batch)), kv)
+	default:
+		r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
+	}
+	t.inKernels(launchedAllReduce, step, func(k kernelTimes) map[string]float64 {
+		linear, attention, allReduce := k.layerLinear()+k.elementwise(), k.attention(),
+			k.allReduces(t.model)
+		return map[string]float64{"linear": linear, "attention": attention,
+			"all-reduce": allReduce, "iteration": linear + attention + allReduce}
+	})
+	t.Name = fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)
+	return ""
 }

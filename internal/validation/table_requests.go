@@ -1,12 +1,255 @@
 package validation
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
+
+// Requests of runs whose servers a table beside them describes: servers.csv has a row for each
+// file, with the flags, the load, and how much of a prompt others share. A file's name states
+// engine, GPU, model and perhaps the layout: requests_ENGINE_VERSION__GPU__MODEL__tp2__RUN.csv,
+// with the number of GPUs before the GPU where it is tensor-parallel over all (8xh100). Requests
+// without times that the table has are part of the load and are not compared. Answers that were
+// not streamed have a time for the whole.
+const descriptions = "servers.csv"
+
+// describedBeside returns the row of the table of servers in the file's folder about the file; nil
+// where there is none.
+func describedBeside(folder fs.FS, file string) (*row, error) {
+	f, err := folder.Open(path.Join(path.Dir(file), descriptions))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := readTable(file, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", descriptions, err)
+	}
+	i := slices.IndexFunc(t.rows, func(r row) bool { return r.text("file") == path.Base(file) })
+	if i < 0 {
+		return nil, nil
+	}
+	return &t.rows[i], nil
+}
+
+var (
+	numberedGPU = regexp.MustCompile(`^(\d+)x(.+)$`)
+	longFlag    = regexp.MustCompile(`--([\w-]+)(?:[ =]([^-\s]\S*))?`)
+)
+
+func readDescribedRequests(c *catalogs, t *table) []*trial {
+	x, why := c.serverOf(t)
+	switch {
+	case t.server.err != nil:
+		var unknown *unknownName
+		if !errors.As(t.server.err, &unknown) {
+			t.problem(1, "%s: %v", descriptions, t.server.err)
+			return nil
+		}
+		t.skip("%v", t.server.err)
+		return nil
+	case why != "":
+		t.skip("%s", why)
+		return nil
+	}
+	shared := strings.HasPrefix(t.server.text("prefix_sharing"), "total")
+	log := t.logged(shared)
+	if len(log.times) == 0 {
+		if len(t.problems) == 0 {
+			t.skip("requests of which nobody recorded when they were sent")
+		}
+		return nil
+	}
+	if load := t.server.text("load"); strings.HasPrefix(load, "closed loop") ||
+		strings.HasPrefix(load, "one request at a time") {
+		x.loop(log, t.server.batch("max_in_flight"), shared)
+	} else {
+		x.sendAgain(log)
+	}
+	x.measured = log.measured()
+	if strings.Contains(t.server.text("client"), "over the internet") {
+		x.measured = slices.DeleteFunc(x.measured, func(m accuracy.Measurement) bool {
+			return accuracy.QuantityFamily(m.Quantity) == "TTFT"
+		})
+		t.skip("TTFT of a client over the internet")
+	}
+	x.place = accuracy.Place{Group: x.group(), File: t.file, Line: 2,
+		Name: fmt.Sprintf("%d requests", len(log.requests))}
+	return []*trial{x}
+}
+
+// serverOf returns the server of a table, or why it is left out.
+func (c *catalogs) serverOf(t *table) (x *trial, why string) {
+	r, parts := t.server, nameParts(t.file)
+	r.table.kind = t.kind
+	tensor, gpu := 1, parts[1]
+	if m := numberedGPU.FindStringSubmatch(gpu); m != nil {
+		tensor, _ = strconv.Atoi(m[1])
+		gpu = m[2]
+	}
+	for _, part := range parts[3:] {
+		if l, ok := parseDegrees(part); ok && l.data == 1 {
+			tensor = l.tensor
+		}
+	}
+	format := r.required("weights")
+	if strings.Contains(r.text("weights"), "MXFP4") && strings.HasPrefix(parts[2], "gpt-oss") {
+		format = "mxfp4"
+	}
+	x = &trial{deployment: c.deploy(r, parts[2], gpu, format, tensor), least: 1}
+	engine, _, _ := strings.Cut(strings.TrimPrefix(parts[0], "requests_"), "_")
+	preset, err := parseEngine(engine)
+	if err != nil {
+		r.fail(err)
+	}
+	if r.err != nil {
+		return x, ""
+	}
+	x.Engine.Preset = preset
+	x.find()
+	x.server = strings.Join(parts[:3], "__")
+	group := x.group()
+	x.machine = group.Machine(t.kind.Name)
+	x.ownMemory()
+	x.startedWith(r.text("flags"))
+	if engine == "slora" {
+		if strings.Contains(path.Base(t.file), "vtc") {
+			return nil, "a scheduler that is fair between tenants and foresees the peak of memory"
+		}
+		// batch_max_tokens is the longest request's (slora/server).
+		x.Batching.Policy, x.tokenBudget = "lightllm", 3072
+	}
+	return x, ""
+}
+
+// startedWith sets what the flags of a command line say.
+func (t *trial) startedWith(command string) {
+	flags := startFlags{}
+	for _, m := range longFlag.FindAllStringSubmatch(command, -1) {
+		flags[m[1]] = m[2]
+	}
+	flags.apply(t)
+	t.context(flags)
+	if _, eager := flags["enforce-eager"]; eager {
+		t.Engine.Eager = true
+	}
+	if _, off := flags["no-enable-prefix-caching"]; off {
+		t.Memory.Policy = "paged"
+	}
+	if tokens, ok := flags.number("max_total_token_num"); ok {
+		t.Memory.Tokens = int(tokens)
+	}
+}
+
+// logged is the requests of a run, and what became of them.
+type logged struct {
+	requests []sim.Request
+	// silent are the arrivals of requests of which no times are known.
+	silent map[sim.Time]bool
+	// times are times by quantity, in ms, and prompts and outputs the tokens of all requests.
+	times           map[string][]float64
+	prompts, output int
+}
+
+// logged reads the requests of a table. Prompts of one text, which tenant and length name, share
+// all of their tokens if shared.
+func (t *table) logged(shared bool) *logged {
+	l := &logged{silent: map[sim.Time]bool{}, times: map[string][]float64{}}
+	texts := map[string]uint64{}
+	t.each(func(r *row) {
+		at := r.optional("sent_s", r.optional("arrival_s", -1))
+		if at < 0 {
+			return // it is part of no load that could be repeated
+		}
+		q := sim.Request{Arrival: sim.Seconds(at), Prompt: r.count("prompt_tokens"),
+			Output: max(1, r.whole("output_tokens", 0))}
+		if text := r.text("tenant") + "," + r.text("prompt_tokens"); shared {
+			if texts[text] == 0 {
+				texts[text] = uint64(len(texts) + 1)
+			}
+			q.Content = []sim.Segment{{ID: texts[text], Tokens: q.Prompt}}
+		}
+		first, last := r.optional("first_token_s", at), r.optional("last_token_s", at)
+		if r.err == nil && (first < at || last < first) {
+			r.fail(fmt.Errorf("times go backwards: arrival %g s, first token %g s, last token %g s",
+				at, first, last))
+		}
+		if r.err != nil {
+			return
+		}
+		l.requests = append(l.requests, q)
+		l.prompts, l.output = l.prompts+q.Prompt, l.output+q.Output
+		switch whole := r.optional("e2e_s", last-at); {
+		case r.text("first_token_s") != "" && last > at:
+			l.add("TTFT", first-at)
+			l.add("E2E", last-at)
+			if q.Output > 1 {
+				l.add("TPOT", (last-first)/float64(q.Output-1))
+			}
+		case whole > 0:
+			l.add("E2E", whole)
+		default:
+			l.silent[q.Arrival] = true
+		}
+	})
+	slices.SortStableFunc(l.requests, byArrival)
+	return l
+}
+
+func (l *logged) add(name string, seconds float64) {
+	l.times[name] = append(l.times[name], 1000*seconds)
+}
+
+// measured returns means and percentiles of the times. Fewer than 100 values have no 99th
+// percentile but their largest, which is the first request's, before the server is warm.
+func (l *logged) measured() (list []accuracy.Measurement) {
+	all := map[string]float64{}
+	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
+		addStatistics(all, name, l.times[name])
+		for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
+			v := all[name+statistic]
+			if v > 0 && (statistic != " p99" || len(l.times[name]) >= 100) {
+				list = append(list, accuracy.Measurement{Quantity: name + statistic, Unit: "ms",
+					Value: v})
+			}
+		}
+	}
+	return list
+}
+
+// sendAgain has the trial send the requests when they were sent. Times are compared of those of
+// which they are known.
+func (t *trial) sendAgain(l *logged) {
+	t.sent = &sending{requests: l.requests,
+		counts: func(arrival sim.Time) bool { return !l.silent[arrival] }}
+}
+
+// loop has users send requests of the run's mean lengths, each the next when the last one is
+// answered. Where they share a text, a request before the run leaves it in the cache.
+func (t *trial) loop(l *logged, users int, shared bool) {
+	n := len(l.requests)
+	prompt, output := max(1, l.prompts/n), max(1, l.output/n)
+	t.Workload = clients(users, int64(n), prompt, output, 1)
+	if shared && prompt > 1 {
+		t.Workload.Prompt = fixed(1)
+		t.Workload.Prefix = &scenarios.Prefix{Groups: 1, Tokens: fixed(prompt - 1)}
+		t.Workload.Requests++
+		t.Caches = &scenarios.Caches{Start: "warm", Requests: 1}
+	}
+	t.rehearsable = true
+}
 
 // readRequests reads a run that is sent again request by request, with the times at which the
 // engine (not the client) saw them. The file's name may also state the layout and the number

@@ -3,11 +3,14 @@ package validation
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
@@ -189,5 +192,240 @@ func (t *trial) layOut(layout string) string {
 	default:
 		return "the layout " + layout + " is not known"
 	}
+	return ""
+}
+
+// Clients in a closed loop send ten requests each, and all first requests come at once. No two
+// prompts are alike. Lengths vary by 5 %, so that the clients do not stay in step; in rows without
+// a version, which come from InferenceMAX (2025), they vary from 80 to 100 %, and its scripts start
+// vLLM with --max-num-seqs of the concurrency, --max-num-batched-tokens 8192 and
+// --async-scheduling.
+func closedLoopRow(_ *catalogs, r *row, t *trial) string {
+	t.least = equalLength
+	if r.text("backend_version") == "" {
+		t.least, t.maxSequences, t.tokenBudget = drawnLength, min(t.count, 8192), 8192
+	}
+	t.narrowCache()
+	t.closed()
+	return ""
+}
+
+// SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
+// Lengths are uniform from 1 to the limits isl and osl, or ShareGPT's.
+func cookbookRow(_ *catalogs, r *row, t *trial) string {
+	requests := r.count("requests")
+	if ranks := r.count("dp|=1"); r.text("dp_attention") == "1" && ranks > 1 {
+		t.Parallelism.Data, t.Parallelism.Tensor = ranks, max(1, t.Parallelism.Tensor/ranks)
+	}
+	if experts := r.count("ep|=1"); experts > 1 && t.Parallelism.Data == 0 {
+		t.Parallelism.Expert = experts
+	}
+	if !r.atMost("requests", requests, maxRequests) || r.err != nil {
+		return ""
+	}
+	const flag = "mem-fraction-static"
+	share, stated := parseStartFlags(r.text("other_flags")).number(flag)
+	if t.Memory.StaticShare = share; stated && share > 1 {
+		r.fail(fmt.Errorf("other_flags: found %s=%g, want a share of at most 1", flag, share))
+	}
+	t.Workload = clients(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
+	t.rehearsable = true
+	t.Name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
+	if requests < 2*t.count+20 {
+		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", "TTFT")
+	}
+	with := r.text("speculative")
+	if with == "" && r.number("accept_length|=0") > 1 {
+		return "drafts were accepted, of a number that is not known"
+	}
+	if with != "" {
+		drafted, length := draftedSteps(with), r.number("accept_length|=0")
+		if length <= 1 || !t.draft(drafted, acceptanceFor(drafted, length)) {
+			return "multi-token prediction was on, and its acceptance is not known"
+		}
+		t.measuredWithDrafts()
+	}
+	return ""
+}
+
+// Replicas of Llama-3.1-70B under rising rates, with and without a cache in host memory
+// (llm-d/llm-d-benchmark). What was found in caches was not recorded, so that only servers without
+// a cache in host memory are compared, whose lists of requests do not fit into their caches.
+func reuseRow(_ *catalogs, r *row, t *trial) string {
+	rate, replicas := r.number("offered_rate_rps"), float64(r.batch("replicas"))
+	if rate <= 0 {
+		r.fail(fmt.Errorf("offered_rate_rps: found %g/s, want a rate above 0", rate))
+	}
+	if r.err != nil {
+		return ""
+	}
+	n := max(1, t.count/int(replicas))
+	t.sent = r.varied(n, float64(n)*replicas/rate, t.prompt, t.output)
+	t.rehearsable = true
+	t.Name = fmt.Sprintf("%g/s over %g replicas, %d in, %d out", rate, replicas, t.prompt,
+		t.output)
+	return ""
+}
+
+// vLLM 0.23 under a constant rate of prompts that are all different, so that every prompt is
+// computed (inference-sim/residency-vllm). The client has at most max_in_flight requests in flight.
+// clientLimit is the number of requests that the client has in flight at most, and fullShare the
+// share of it in flight on average from which on the load is a closed loop.
+const (
+	clientLimit = 256
+	fullShare   = 0.9
+)
+
+func uniqueRow(_ *catalogs, r *row, t *trial) string {
+	rate, length := r.number("rate_rps"), r.number("stage_s")
+	if n := rate * length; n < 1 || n > maxRequests {
+		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
+			rate, length, maxRequests))
+	}
+	full := r.number("mean_in_flight") >= fullShare*clientLimit
+	if r.err != nil {
+		return ""
+	}
+	t.count, t.least = clientLimit, equalLength
+	t.Name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
+	if full {
+		name := t.Name
+		t.closed()
+		t.Name = name + ", 256" + accuracy.Saturated
+		return ""
+	}
+	t.Workload = arriving(int(math.Round(rate*length)), rate, "poisson", fixed(t.prompt),
+		fixed(t.output))
+	t.rehearsable = true
+	return ""
+}
+
+// LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same
+// moment, and all prompts are computed before the first sequence decodes.
+func staticBatchRow(_ *catalogs, r *row, t *trial) string {
+	t.atOnce()
+	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
+	t.rehearsable = false
+	if t.prompt == 1 { // says nothing about the computing of prompts
+		t.rename("TTFT mean", "TTFT empty")
+	}
+	t.figures = func(all *outcome) map[string]float64 {
+		predicted := all.latenciesAndRate()
+		predicted["token p50"] = all.gaps.Quantile(0.5) / float64(sim.Millisecond)
+		predicted["TTFT empty"] = predicted["TTFT mean"]
+		return predicted
+	}
+	return ""
+}
+
+// TensorRT-LLM's throughput benchmark: all requests are queued at once. A request of compiled
+// engines is admitted when there is memory for its full length, and the cache takes 95 % of the
+// memory that is left. Their limits are those that trtllm-bench 0.14 builds (start_flags.go).
+// queued is how many requests the benchmark queues, by their length: 3,000 but for these
+// (TensorRT-LLM, docs/source/performance/ perf-overview.md, "Preparing a Dataset").
+func queued(prompt, output int) int {
+	switch [2]int{prompt, output} {
+	case [2]int{128, 128}:
+		return 30000
+	case [2]int{128, 4096}, [2]int{1000, 2000}, [2]int{2048, 2048}, [2]int{5000, 500},
+		[2]int{8192, 1024}, [2]int{1024, 8192}:
+		return 1500
+	case [2]int{20000, 2000}, [2]int{32768, 1024}, [2]int{1024, 32768}:
+		return 1000
+	}
+	return 3000
+}
+
+func offlineRow(_ *catalogs, r *row, t *trial) string {
+	t.spread(r, "attention_dp", "ep")
+	if r.err != nil {
+		return ""
+	}
+	t.options(r.text("trtllm_version"))
+	t.count = queued(t.prompt, t.output)
+	t.atOnce()
+	t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
+	if r.text("unit") == "per GPU" {
+		gpus := float64(t.Parallelism.Accelerators())
+		t.figures = func(o *outcome) map[string]float64 {
+			return map[string]float64{"output rate": o.outputRate() / gpus}
+		}
+	}
+	return ""
+}
+
+// options are the pages' options. From version 1.0 on, models with experts but gpt-oss on one GPU
+// run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper (TensorRT-LLM,
+// docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
+func (o *trial) options(version string) {
+	compiled := version == "" || before(version, 1, 0, 0)
+	if o.Engine.Preset = "trtllm"; compiled {
+		o.Engine.Preset = "trtllm-tensorrt"
+	}
+	o.narrowCache()
+	if compiled {
+		o.builtLimits()
+		return
+	}
+	if o.model.Experts() != nil && o.Parallelism.Data == 0 && o.Parallelism.Tensor > 1 {
+		o.Parallelism.Data, o.Parallelism.Tensor, o.Parallelism.Expert = o.Parallelism.Tensor, 1, 0
+	}
+	if strings.HasPrefix(o.model.Name, "gpt-oss") && o.accelerator.Generation == "hopper" {
+		o.kv = hardware.BF16
+	}
+	o.tunedLimits()
+}
+
+// The same H100s serve Llama-3.1-8B as plain replicas, or with prefill and decode apart
+// (llm-d/llm-d-benchmark, exp-7): requests that are all alike come at nearly even distances.
+// layout returns the numbers of prefill and of decode servers; for plain replicas, the first is 0.
+func layout(r *row) (prefill, decode int) {
+	text := r.required("layout")
+	if n, err := fmt.Sscanf(text, "%dp%dd", &prefill, &decode); n == 2 && err == nil {
+		return prefill, decode
+	}
+	if n, err := fmt.Sscanf(text, "%dreplicas", &decode); n != 1 || err != nil {
+		r.fail(fmt.Errorf("layout: found %q, want such as 1p1d or 2replicas", text))
+	}
+	return 0, decode
+}
+
+// evenLoad returns the requests of a row for one of some replicas.
+func evenLoad(r *row, replicas int) scenarios.Workload {
+	rate, n := r.number("request_rate"), r.count("prompts")
+	if r.err == nil && (rate <= 0 || n > maxRequests || replicas < 1 || replicas > n) {
+		r.fail(fmt.Errorf("found %d requests at %g/s over %d replicas", n, rate, replicas))
+	}
+	return arriving((n+replicas-1)/max(1, replicas), rate/float64(replicas), "constant",
+		fixed(r.count("prompt_tokens_mean")), fixed(r.count("output_tokens_mean")))
+}
+
+// stalls reports whether tokens wait for prompts: one gap in a hundred is several times as long as
+// most are. Decode servers that only receive KV have no such gaps. In these runs the gaps last as
+// long as a prompt takes on plain replicas (215 ms of 8,000 tokens, 236 of 10,000), and a request
+// sees as many as there: half of the prompts, or a third, were computed where they decoded.
+func stalls(r *row) bool {
+	const several = 5
+	longest, usual := r.number("itl_p99_ms|=0"), r.number("itl_median_ms|=0")
+	return usual > 0 && longest > several*usual
+}
+
+func poolRow(_ *catalogs, r *row, t *trial) string {
+	prefill, decode := layout(r)
+	if decode > maxBatch || prefill > maxBatch {
+		r.fail(fmt.Errorf("layout: found more than %d servers", maxBatch))
+	}
+	name, sharing := fmt.Sprintf("%d prefill, %d decode", prefill, decode), 1
+	switch {
+	case prefill == 0:
+		name, sharing = fmt.Sprintf("%d replicas", decode), decode
+	case stalls(r):
+		sharing = prefill + decode
+		name = fmt.Sprintf("%d servers that all compute prompts", sharing)
+	default:
+		t.divided(prefill, decode)
+	}
+	t.Workload = evenLoad(r, sharing)
+	t.Name = fmt.Sprintf("%s, %g/s", name, r.number("request_rate"))
 	return ""
 }

@@ -6,15 +6,23 @@ package crosscheck
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/metrics"
+	policy "github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Comparison is a scenario, predicted and executed.
@@ -248,3 +256,158 @@ func (c *Comparison) Measure(name string) Measure {
 	}
 	return Measure{}
 }
+
+// Step is a step of a run, with what it took.
+type Step struct {
+	// Decodes, DecodeTokens and Context are as in sim.Step.
+	Decodes      int   `json:"decodes"`
+	DecodeTokens int   `json:"decode_tokens"`
+	Context      int64 `json:"context"`
+	// Chunks is the number of prompt chunks, New their tokens with padding, Cached the tokens
+	// before them, and Last the number of chunks that complete a prompt.
+	Chunks int `json:"chunks"`
+	New    int `json:"new"`
+	Cached int `json:"cached"`
+	Last   int `json:"last"`
+	// Took is what the step took, Predicted what was predicted for this very step.
+	Took      sim.Time `json:"took_ps"`
+	Predicted sim.Time `json:"predicted_ps"`
+}
+
+// describe returns the step without its times.
+func describe(s *sim.Step) Step {
+	d := Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens, Context: s.Context,
+		Chunks: len(s.Prefill)}
+	for i := range s.Prefill {
+		p := &s.Prefill[i]
+		d.New += p.Rows()
+		d.Cached += p.Cached
+		if p.Last {
+			d.Last++
+		}
+	}
+	return d
+}
+
+// stepLog is a sim.StepClock that takes the times of another clock and notes them. It has no
+// Decode, so that the simulator asks for every step.
+type stepLog struct {
+	clock sim.StepClock
+	// every, if set, is called between steps, once in this number of them.
+	every func()
+	steps []Step
+	// shapes are the steps without their sequences, from which they can be predicted.
+	shapes []sim.Step
+	// loads are what was drafted before each step, where anything was.
+	loads map[int]*policy.Load
+}
+
+// stepsBetween is the number of steps between two calls of every.
+const stepsBetween = 8
+
+// Duration implements sim.StepClock.
+func (l *stepLog) Duration(s *sim.Step) sim.Time {
+	if l.every != nil && len(l.steps)%stepsBetween == 0 {
+		l.every()
+	}
+	d := describe(s)
+	d.Took = l.clock.Duration(s)
+	l.steps = append(l.steps, d)
+	l.shapes = append(l.shapes, sim.Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens,
+		Context: s.Context, Prefill: anonymous(s.Prefill)})
+	return d.Took
+}
+
+// anonymous returns the chunks without their sequences.
+func anonymous(prefill []sim.Chunk) []sim.Chunk {
+	chunks := slices.Clone(prefill)
+	for i := range chunks {
+		chunks[i].Sequence = nil
+	}
+	return chunks
+}
+
+// noteDrafts adds to the latest step what was drafted before it, and how long that took.
+func (l *stepLog) noteDrafts(load *policy.Load, took sim.Time) {
+	last := len(l.steps) - 1
+	l.steps[last].Took += took
+	if l.loads == nil {
+		l.loads = map[int]*policy.Load{}
+	}
+	l.loads[last] = &policy.Load{
+		Sequences: slices.Clone(load.Sequences), Expanded: slices.Clone(load.Expanded),
+		Behind: load.Behind, Context: load.Context,
+		Prefill: anonymous(load.Prefill),
+	}
+}
+
+// predict notes what a simulation predicts for each step.
+func (l *stepLog) predict(s *scenarios.Simulation) {
+	clock := s.Steps().Clock
+	for i := range l.steps {
+		l.steps[i].Predicted = clock.Duration(&l.shapes[i])
+		if load := l.loads[i]; load != nil {
+			l.steps[i].Predicted += s.Speculators()[0].Cost(load)
+		}
+	}
+}
+
+// Save writes crosscheck.json into dir, and into a folder for each scenario steps.csv and
+// requests.csv of all runs and pictures of them.
+func Save(dir string, g *Grid) error {
+	err := files.Write(filepath.Join(dir, "crosscheck.json"), func(w io.Writer) error {
+		return report.JSON(w, g)
+	})
+	for _, c := range g.Comparisons {
+		folder := filepath.Join(dir, filepath.Base(c.Name))
+		err = errors.Join(err,
+			files.Write(filepath.Join(folder, "steps.csv"), c.writeSteps),
+			files.Write(filepath.Join(folder, "requests.csv"), c.writeRequests),
+			c.draw(folder),
+		)
+	}
+	return err
+}
+
+// SaveWhatIfs writes what-ifs.json into dir.
+func SaveWhatIfs(dir string, list []*WhatIf) error {
+	return files.Write(filepath.Join(dir, "what-ifs.json"), func(w io.Writer) error {
+		return report.JSON(w, list)
+	})
+}
+
+// writeSteps writes a row for each executed step.
+func (c *Comparison) writeSteps(w io.Writer) error {
+	rows := [][]string{{"run", "step", "decodes", "decode_tokens", "context", "chunks", "new",
+		"cached", "last", "executed_ms", "predicted_ms"}}
+	for i, run := range c.Executed {
+		for j, s := range run.Steps {
+			row := []string{strconv.Itoa(i + 1), strconv.Itoa(j)}
+			for _, n := range []int{s.Decodes, s.DecodeTokens, int(s.Context), s.Chunks, s.New,
+				s.Cached, s.Last} {
+				row = append(row, strconv.Itoa(n))
+			}
+			rows = append(rows,
+				append(row, decimal(s.Took.Milliseconds()), decimal(s.Predicted.Milliseconds())))
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// writeRequests writes a row for each request of each run, executed and predicted.
+func (c *Comparison) writeRequests(w io.Writer) error {
+	rows := [][]string{{"run", "kind", "arrival_s", "ttft_ms", "tpot_ms", "e2el_ms"}}
+	add := func(run int, kind string, list []Request) {
+		for _, r := range list {
+			rows = append(rows, []string{strconv.Itoa(run + 1), kind, decimal(r.Arrival),
+				decimal(1000 * r.TTFT), decimal(1000 * r.TPOT), decimal(1000 * r.E2E)})
+		}
+	}
+	for i := range c.Executed {
+		add(i, "executed", c.Executed[i].Requests)
+		add(i, "predicted", c.Predicted[i].Requests)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
