@@ -198,8 +198,8 @@ type Verified struct {
 // All reports whether these are all forecasts of a kind.
 func (v *Verified) All() bool { return v.From == 0 && v.To > 1 }
 
-// bands are the ranges [from, to) of chances of which a record is kept.
-func bands() (list [][2]float64) {
+// Bands are the ranges [from, to) of chances of which a record is kept.
+func Bands() (list [][2]float64) {
 	bounds := append(evidence.ForecastsFrom(), 2)
 	for i, to := range bounds[1:] {
 		list = append(list, [2]float64{bounds[i], to})
@@ -230,8 +230,8 @@ func verify(list []Forecast, of string, band [2]float64, chooses func(*Forecast)
 	return v
 }
 
-// kind is the evidence of forecasts.csv for which a forecast counts.
-func (f *Forecast) kind() evidence.Grade {
+// Kind is the evidence of forecasts.csv for which a forecast counts.
+func (f *Forecast) Kind() evidence.Grade {
 	switch {
 	case f.LeftOut:
 		return evidence.LeftOutOfFit
@@ -241,36 +241,11 @@ func (f *Forecast) kind() evidence.Grade {
 	return evidence.OutsideOfFit
 }
 
-// Verification returns the lines of the table of forecasts, by which evidence knows how often
-// computed chances come true.
-func Verification(list []Forecast) (lines []evidence.ForecastOf) {
-	for _, of := range []evidence.ForecastOf{{Evidence: evidence.Measured},
-		{Evidence: evidence.Measured, Quantile: 0.99}, {Evidence: evidence.LeftOutOfFit},
-		{Evidence: evidence.OutsideOfFit}} {
-		for _, band := range bands() {
-			of.From, of.Cases, of.Kept = band[0], 0, 0
-			for k := range list {
-				f := &list[k]
-				if f.kind() != of.Evidence || f.High != evidence.High(of.Quantile) ||
-					f.Chance < band[0] || f.Chance >= band[1] {
-					continue
-				}
-				of.Cases++
-				if f.Kept {
-					of.Kept++
-				}
-			}
-			lines = append(lines, of)
-		}
-	}
-	return lines
-}
-
 // Chances says how often what is said of SLOs came true: of each kind, all forecasts and then those
 // with a chance between some bounds.
 func Chances(list []Forecast) []Verified {
 	var table []Verified
-	measured := func(f *Forecast) bool { return f.kind() == evidence.Measured }
+	measured := func(f *Forecast) bool { return f.Kind() == evidence.Measured }
 	for _, kind := range []struct {
 		name string
 		is   func(*Forecast) bool
@@ -280,10 +255,10 @@ func Chances(list []Forecast) []Verified {
 		{"measured, open loads", func(f *Forecast) bool { return measured(f) && f.Load == Open }},
 		{"measured, near capacity",
 			func(f *Forecast) bool { return measured(f) && f.Load == Near }},
-		{"not measured", func(f *Forecast) bool { return f.kind() == evidence.OutsideOfFit }},
+		{"not measured", func(f *Forecast) bool { return f.Kind() == evidence.OutsideOfFit }},
 		{"left out of the fit", func(f *Forecast) bool { return f.LeftOut }},
 	} {
-		for _, band := range slices.Insert(bands(), 0, [2]float64{0, 2}) {
+		for _, band := range slices.Insert(Bands(), 0, [2]float64{0, 2}) {
 			if v := verify(list, kind.name, band, kind.is); v.Cases > 0 {
 				table = append(table, v)
 			}

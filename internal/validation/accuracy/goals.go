@@ -196,41 +196,6 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 	b.WriteByte('\n')
 }
 
-// Missed writes the goals that are not reached as a table in Markdown: by how much, and which
-// measurement would tell why.
-func Missed(list []GoalResult) []string {
-	table := []string{
-		"| rows | quantity | n | error | bias | left out | goal | what would settle it |",
-		"|---|---|---|---|---|---|---|---|"}
-	for i := range list {
-		if g := &list[i]; !g.Reached {
-			table = append(table, fmt.Sprintf(
-				"| %s | %s | %d | %.1f %% | %+.1f %% | %s | %g %% | %s |", g.Name, g.Quantity, g.N,
-				g.Median, g.Bias, g.leftOut(), g.AtMost, g.Settles))
-		}
-	}
-	return table
-}
-
-// MissedLeftOut writes the goals that are reached on the rows of the fit and not on rows left out
-// of it as a table in Markdown.
-func MissedLeftOut(list []GoalResult) []string {
-	table := []string{"| rows | quantity | n | error | left out | goal |",
-		"|---|---|---|---|---|---|"}
-	for i := range list {
-		if g := &list[i]; g.Reached && g.LeftOut != nil && *g.LeftOut > g.AtMost {
-			table = append(table, fmt.Sprintf("| %s | %s | %d | %.1f %% | %s | %g %% |", g.Name,
-				g.Quantity, g.N, g.Median, g.leftOut(), g.AtMost))
-		}
-	}
-	return table
-}
-
-// leftOut writes the error and the bias of rows left out of the fit.
-func (g *Goal) leftOut() string {
-	return strings.ReplaceAll(errorAndBias(g.LeftOut, g.LeftOutBias), "%", " %")
-}
-
 // explainedError is the median error in percent of a group from which on it is shown.
 const explainedError = 15
 

@@ -169,34 +169,3 @@ func (s *served) under(e evidence.Evidence) evidence.Evidence {
 	}
 	return e.Under(s.Load)
 }
-
-// BesideMeans returns by how much 99th percentiles of a latency are off beside the means of the
-// same rows, and the number of rows: four in five are off by Bias ± Within more than the mean.
-func (r *Report) BesideMeans(latency string) (beside evidence.ErrorRange, rows int) {
-	type place struct {
-		file string
-		line int
-	}
-	means := map[place]float64{}
-	deviation := func(c *Comparison) float64 { return math.Log(c.Measured / c.Predicted) }
-	named := func(statistic string) []Comparison {
-		return r.Rows(func(c *Comparison) bool {
-			return c.Quantity == latency+statistic && c.Measured > 0 && c.Predicted > 0
-		})
-	}
-	for _, c := range named(" mean") {
-		means[place{c.File, c.Line}] = deviation(&c)
-	}
-	var list []float64
-	for _, c := range named(" p99") {
-		if mean, known := means[place{c.File, c.Line}]; known {
-			list = append(list, deviation(&c)-mean)
-		}
-	}
-	if len(list) == 0 {
-		return beside, 0
-	}
-	slices.Sort(list)
-	low, high := Quantile(list, (1-intervalLevel)/2), Quantile(list, (1+intervalLevel)/2)
-	return evidence.ErrorRange{Bias: (low + high) / 2, Within: (high - low) / 2}, len(list)
-}

@@ -3,7 +3,6 @@
 package calibration
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
@@ -266,18 +266,24 @@ func (f *Fit) write(w io.Writer, processor string) error {
 
 // WritePoints writes what was measured and predicted, a row a step.
 func WritePoints(w io.Writer, fits []*Fit) error {
-	rows := [][]string{{"threads", "decodes", "context", "new", "cached", "measured_ms", "spread",
-		"samples", "predicted_ms", "left_out_ms"}}
-	ms := func(seconds float64) string { return strconv.FormatFloat(1000*seconds, 'f', 4, 64) }
+	type row struct {
+		Threads   int     `csv:"threads"`
+		Decodes   int     `csv:"decodes"`
+		Context   int     `csv:"context"`
+		New       int     `csv:"new"`
+		Cached    int     `csv:"cached"`
+		Measured  float64 `csv:"measured_ms" format:"%.4f"`
+		Spread    float64 `csv:"spread" format:"%.4f"`
+		Samples   int     `csv:"samples"`
+		Predicted float64 `csv:"predicted_ms" format:"%.4f"`
+		LeftOut   float64 `csv:"left_out_ms" format:"%.4f"`
+	}
+	var rows []row
 	for _, f := range fits {
 		for i, p := range f.Points {
-			rows = append(rows, []string{
-				strconv.Itoa(f.Accelerator.SMs), strconv.Itoa(p.Decodes), strconv.Itoa(p.Context),
-				strconv.Itoa(p.New), strconv.Itoa(p.Cached),
-				ms(p.Seconds), strconv.FormatFloat(p.Spread, 'f', 4, 64), strconv.Itoa(p.Samples),
-				ms(f.Predicted[i]), ms(f.LeftOut[i]),
-			})
+			rows = append(rows, row{f.Accelerator.SMs, p.Decodes, p.Context, p.New, p.Cached,
+				1000 * p.Seconds, p.Spread, p.Samples, 1000 * f.Predicted[i], 1000 * f.LeftOut[i]})
 		}
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return files.WriteTable(w, rows)
 }

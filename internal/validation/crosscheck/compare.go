@@ -6,20 +6,18 @@ package crosscheck
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
-	"github.com/llmsim/llmsim/metrics"
 	policy "github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -145,28 +143,14 @@ type measured struct {
 // allMeasures lists what is compared.
 func allMeasures() []measured {
 	var list []measured
-	for _, l := range []struct {
-		name string
-		of   func(l *metrics.Latencies) [4]float64
-	}{
-		{"TTFT", func(l *metrics.Latencies) [4]float64 {
-			return [4]float64{l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT}
-		}},
-		{"TPOT", func(l *metrics.Latencies) [4]float64 {
-			return [4]float64{l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT}
-		}},
-		{"ITL", func(l *metrics.Latencies) [4]float64 {
-			return [4]float64{l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL}
-		}},
-		{"E2E", func(l *metrics.Latencies) [4]float64 {
-			return [4]float64{l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL}
-		}},
-	} {
-		for i, which := range []string{"mean", "p50", "p90", "p99"} {
-			list = append(list,
-				measured{l.name + " " + which, "ms", func(r *scenarios.Result) float64 {
-					return l.of(&r.Latencies)[i]
-				}})
+	metrics := scenarios.Metrics()
+	for _, latency := range []string{"TTFT", "TPOT", "ITL", "request"} {
+		for _, which := range []string{" mean", " p50", " p90", " p99"} {
+			i := slices.IndexFunc(metrics, func(m scenarios.Metric) bool {
+				return m.Short == latency+which
+			})
+			name := strings.Replace(latency, "request", "E2E", 1) + which
+			list = append(list, measured{name, "ms", metrics[i].Of})
 		}
 	}
 	return append(list,
@@ -260,15 +244,15 @@ func (c *Comparison) Measure(name string) Measure {
 // Step is a step of a run, with what it took.
 type Step struct {
 	// Decodes, DecodeTokens and Context are as in sim.Step.
-	Decodes      int   `json:"decodes"`
-	DecodeTokens int   `json:"decode_tokens"`
-	Context      int64 `json:"context"`
+	Decodes      int   `json:"decodes" csv:"decodes"`
+	DecodeTokens int   `json:"decode_tokens" csv:"decode_tokens"`
+	Context      int64 `json:"context" csv:"context"`
 	// Chunks is the number of prompt chunks, New their tokens with padding, Cached the tokens
 	// before them, and Last the number of chunks that complete a prompt.
-	Chunks int `json:"chunks"`
-	New    int `json:"new"`
-	Cached int `json:"cached"`
-	Last   int `json:"last"`
+	Chunks int `json:"chunks" csv:"chunks"`
+	New    int `json:"new" csv:"new"`
+	Cached int `json:"cached" csv:"cached"`
+	Last   int `json:"last" csv:"last"`
 	// Took is what the step took, Predicted what was predicted for this very step.
 	Took      sim.Time `json:"took_ps"`
 	Predicted sim.Time `json:"predicted_ps"`
@@ -378,36 +362,40 @@ func SaveWhatIfs(dir string, list []*WhatIf) error {
 
 // writeSteps writes a row for each executed step.
 func (c *Comparison) writeSteps(w io.Writer) error {
-	rows := [][]string{{"run", "step", "decodes", "decode_tokens", "context", "chunks", "new",
-		"cached", "last", "executed_ms", "predicted_ms"}}
+	type row struct {
+		Run    int `csv:"run"`
+		Number int `csv:"step"`
+		Step
+		Executed  float64 `csv:"executed_ms" format:"%.4f"`
+		Predicted float64 `csv:"predicted_ms" format:"%.4f"`
+	}
+	var rows []row
 	for i, run := range c.Executed {
 		for j, s := range run.Steps {
-			row := []string{strconv.Itoa(i + 1), strconv.Itoa(j)}
-			for _, n := range []int{s.Decodes, s.DecodeTokens, int(s.Context), s.Chunks, s.New,
-				s.Cached, s.Last} {
-				row = append(row, strconv.Itoa(n))
-			}
-			rows = append(rows,
-				append(row, decimal(s.Took.Milliseconds()), decimal(s.Predicted.Milliseconds())))
+			rows = append(rows, row{i + 1, j, s, s.Took.Milliseconds(), s.Predicted.Milliseconds()})
 		}
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return files.WriteTable(w, rows)
 }
 
 // writeRequests writes a row for each request of each run, executed and predicted.
 func (c *Comparison) writeRequests(w io.Writer) error {
-	rows := [][]string{{"run", "kind", "arrival_s", "ttft_ms", "tpot_ms", "e2el_ms"}}
-	add := func(run int, kind string, list []Request) {
-		for _, r := range list {
-			rows = append(rows, []string{strconv.Itoa(run + 1), kind, decimal(r.Arrival),
-				decimal(1000 * r.TTFT), decimal(1000 * r.TPOT), decimal(1000 * r.E2E)})
+	type row struct {
+		Run     int     `csv:"run"`
+		Kind    string  `csv:"kind"`
+		Arrival float64 `csv:"arrival_s" format:"%.4f"`
+		TTFT    float64 `csv:"ttft_ms" format:"%.4f"`
+		TPOT    float64 `csv:"tpot_ms" format:"%.4f"`
+		E2E     float64 `csv:"e2el_ms" format:"%.4f"`
+	}
+	var rows []row
+	for i := range c.Executed {
+		for k, run := range []*Run{c.Executed[i], c.Predicted[i]} {
+			for _, r := range run.Requests {
+				rows = append(rows, row{i + 1, []string{"executed", "predicted"}[k], r.Arrival,
+					1000 * r.TTFT, 1000 * r.TPOT, 1000 * r.E2E})
+			}
 		}
 	}
-	for i := range c.Executed {
-		add(i, "executed", c.Executed[i].Requests)
-		add(i, "predicted", c.Predicted[i].Requests)
-	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return files.WriteTable(w, rows)
 }
-
-func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }

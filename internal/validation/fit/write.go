@@ -183,7 +183,6 @@ func (e *Error) write(b *bytes.Buffer) {
 	if e.AtMost > 0 {
 		most = fmt.Sprintf("%g", e.AtMost)
 	}
-	name := strings.TrimSpace(e.Quantity + " " + e.Engine + e.Model)
 	ratio := "–"
 	if e.Ratio > 0 {
 		ratio = fmt.Sprintf("%.2f", e.Ratio)
@@ -191,7 +190,7 @@ func (e *Error) write(b *bytes.Buffer) {
 	if e.Ratio > mostRatio {
 		ratio += "*"
 	}
-	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %7s %9s  %s\n", e.Table, name, e.N,
+	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %7s %9s  %s\n", e.Table, e.Subject(), e.N,
 		e.Shipped, e.Fitted, percent(e.WithoutModel), percent(e.WithoutAccelerator), ratio, most,
 		e.Peer)
 }
@@ -213,7 +212,7 @@ func (r *Result) writeErrors(w io.Writer) error {
 			mark = "*"
 		}
 		fmt.Fprintf(b, "| %s | %s | %d | %.1f | %.1f%s | %s | %s |\n", e.Table,
-			strings.TrimSpace(e.Quantity+" "+e.Engine+e.Model), e.N, e.Shipped, e.Fitted, mark,
+			e.Subject(), e.N, e.Shipped, e.Fitted, mark,
 			percent(e.WithoutModel), percent(e.WithoutAccelerator))
 	}
 	_, err := w.Write(b.Bytes())
