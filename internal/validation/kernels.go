@@ -63,30 +63,30 @@ var layerProducts = []string{"qkv", "q", "q_a", "q_b", "kv_a", "kv_b", "out", "g
 	"down", "router", "expert_gate_up", "expert_up", "expert_down", "shared_gate_up", "shared_up",
 	"shared_down"}
 
-// layerLinear returns the time of the matrix products of all layers.
-func (t kernelTimes) layerLinear() float64 {
-	sum := 0.0
+// figures returns the times that tables of layers have, of all layers and of one.
+func (t kernelTimes) figures(m *models.Architecture, attends bool) map[string]float64 {
+	layers, products, attention := float64(m.Layers()), 0.0, 0.0
 	for _, name := range layerProducts {
-		sum += t[name]
+		products += t[name]
 	}
-	return sum
-}
-
-func (t kernelTimes) elementwise() float64 { return t["elementwise"] }
-
-// attention returns the time of all operators of attention.
-func (t kernelTimes) attention() float64 {
-	sum := 0.0
 	for name, ms := range t {
 		if strings.HasPrefix(name, "attention_") {
-			sum += ms
+			attention += ms
 		}
 	}
-	return sum
-}
-
-// allReduces returns the time of the all-reduces within layers, without the embedding's.
-func (t kernelTimes) allReduces(m *models.Architecture) float64 {
-	all := m.AllReduces()
-	return t["all_reduce"] * float64(all-1) / float64(all)
+	all := m.AllReduces() // with the embedding's, which is no layer's
+	allReduces, linear := t["all_reduce"]*float64(all-1)/float64(all), products+t["elementwise"]
+	figures := map[string]float64{"linear": linear, "GEMMs": products, "attention": attention,
+		"all-reduce": allReduces, "all-reduces": allReduces,
+		"one all-reduce": allReduces / float64(all-1), "iteration": linear + allReduces,
+		"GEMMs a layer": products / layers, "element-wise a layer": t["elementwise"] / layers}
+	if attends {
+		figures["iteration"] = linear + attention + allReduces
+	}
+	for _, name := range []string{"qkv", "out", "gate_up", "down"} {
+		if ms := t[name]; ms > 0 {
+			figures[name] = ms / layers
+		}
+	}
+	return figures
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -168,24 +169,12 @@ func (d *Data) Compare(ctx context.Context, p accuracy.Physics) (*accuracy.Repor
 func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.Table, error) {
 	results := make([][]accuracy.Comparison, len(k.experiments))
 	failures := make([]error, len(k.experiments))
-	var wait sync.WaitGroup
-	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for i := range next {
-				results[i], failures[i] = k.experiments[i].compare(ctx, p)
-				if p.Shipped() && failures[i] == nil {
-					failures[i] = paced(ctx, k.experiments[i], results[i])
-				}
-			}
-		})
-	}
-	for i := range k.experiments {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := InParallel(ctx, len(results), func(i int) {
+		results[i], failures[i] = k.experiments[i].compare(ctx, p)
+		if p.Shipped() && failures[i] == nil {
+			failures[i] = paced(ctx, k.experiments[i], results[i])
+		}
+	}); err != nil {
 		return accuracy.Table{}, err
 	}
 	t := accuracy.Table{Name: k.name, Files: k.files, Problems: k.problems, Sources: k.sources,
@@ -206,6 +195,21 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 		t.Rows = append(t.Rows, list...)
 	}
 	return t, nil
+}
+
+// InParallel calls f for 0 to n−1 on all processors.
+func InParallel(ctx context.Context, n int, f func(i int)) error {
+	var wait sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
 }
 
 // paced predicts the figures of requests that arrive at a rate again, with steps as fast and as

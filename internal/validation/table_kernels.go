@@ -206,14 +206,7 @@ func linearAllReduceRow(c *catalogs, r *row, t *trial) string {
 	if r.err == nil && strings.Contains(network, "pairwise") {
 		r.fail(t.joinPairs(c))
 	}
-	t.inKernels(launchedAllReduce, prefill(1, tokens, 0), func(k kernelTimes) map[string]float64 {
-		linear, allReduces := k.layerLinear()+k.elementwise(), k.allReduces(t.model)
-		return map[string]float64{
-			"linear": linear, "GEMMs": k.layerLinear(), "all-reduces": allReduces,
-			"iteration":      linear + allReduces,
-			"one all-reduce": allReduces / float64(t.model.AllReduces()-1),
-		}
-	})
+	t.inKernels(launchedAllReduce, prefill(1, tokens, 0), false)
 	t.Name = fmt.Sprintf("%s, %d tokens", network, tokens)
 	return ""
 }
@@ -232,21 +225,7 @@ func (d *deployment) joinPairs(c *catalogs) error {
 // layers.
 func linearLayerRow(_ *catalogs, r *row, t *trial) string {
 	tokens := r.count("num_tokens")
-	t.inKernels(libraryAllReduce, prefill(1, tokens, 0),
-		func(k kernelTimes) map[string]float64 {
-			layers := float64(t.model.Layers())
-			predicted := map[string]float64{
-				"GEMMs a layer":        k.layerLinear() / layers,
-				"element-wise a layer": k.elementwise() / layers,
-				"linear":               k.layerLinear() + k.elementwise(),
-			}
-			for _, name := range []string{"qkv", "out", "gate_up", "down"} {
-				if ms := k[name]; ms > 0 {
-					predicted[name] = ms / layers
-				}
-			}
-			return predicted
-		})
+	t.inKernels(libraryAllReduce, prefill(1, tokens, 0), false)
 	t.Name = fmt.Sprintf("%d tokens", tokens)
 	return ""
 }
@@ -309,12 +288,7 @@ func iterationRow(_ *catalogs, r *row, t *trial) string {
 	default:
 		r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
 	}
-	t.inKernels(launchedAllReduce, step, func(k kernelTimes) map[string]float64 {
-		linear, attention, allReduce := k.layerLinear()+k.elementwise(), k.attention(),
-			k.allReduces(t.model)
-		return map[string]float64{"linear": linear, "attention": attention,
-			"all-reduce": allReduce, "iteration": linear + attention + allReduce}
-	})
+	t.inKernels(launchedAllReduce, step, true)
 	t.Name = fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)
 	return ""
 }

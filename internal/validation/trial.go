@@ -300,12 +300,14 @@ func (t *trial) clocked(figures func(*steptime.Clock) map[string]float64) {
 	}
 }
 
-// inKernels predicts quantities from the times of the kernels of a step, by name.
-func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
-	sum func(kernelTimes) map[string]float64) {
+// inKernels predicts quantities from the times of the kernels of a step; attends reports whether
+// attention counts in an iteration.
+func (t *trial) inKernels(kind allReduceKind, step *sim.Step, attends bool) {
 	t.steps = func(p *accuracy.Physics) (func(*part) map[string]float64, error) {
 		k, err := t.kernels(p, kind)
-		return func(*part) map[string]float64 { return sum(k.times(step)) }, err
+		return func(*part) map[string]float64 {
+			return k.times(step).figures(t.model, attends)
+		}, err
 	}
 }
 

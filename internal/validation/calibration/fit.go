@@ -43,11 +43,7 @@ const folds = 5
 func Calibrate(name string, m *Measurement, model *models.Architecture, threads int, memory float64,
 	date time.Time) (*Fit, error) {
 	a := entry(name, m, threads, memory)
-	all := make([]bool, len(m.Points))
-	for i := range all {
-		all[i] = true
-	}
-	constants, err := fit(&a, model, m, all)
+	constants, err := fit(&a, model, m, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +52,7 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 		return nil, err
 	}
 	for fold := range folds {
-		kept := make([]bool, len(m.Points))
-		for i := range kept {
-			kept[i] = i%folds != fold
-		}
-		others, err := fit(&a, model, m, kept)
+		others, err := fit(&a, model, m, fold)
 		if err != nil {
 			return nil, err
 		}
@@ -68,10 +60,8 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 		if err != nil {
 			return nil, err
 		}
-		for i := range kept {
-			if !kept[i] {
-				f.LeftOut[i] = predicted[i]
-			}
+		for i := fold; i < len(predicted); i += folds {
+			f.LeftOut[i] = predicted[i]
 		}
 	}
 	f.Error, f.LeftOutError = medianError(m.Points, f.Predicted), medianError(m.Points, f.LeftOut)
@@ -121,11 +111,11 @@ func medianError(points []Point, predicted []float64) float64 {
 	return Median(errors)
 }
 
-// fit returns the constants with which the points that are kept are predicted best, in each round
-// for a machine of the rates of that round. The search is Nelder and Mead's (The Computer Journal
-// 7(4), 1965), begun again from where it ended until that changes nothing.
+// fit returns the constants with which the points outside of a fold are predicted best, all for -1,
+// in each round for a machine of the rates of that round. The search is Nelder and Mead's (The
+// Computer Journal 7(4), 1965), begun again from where it ended until that changes nothing.
 func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement,
-	kept []bool) (*hardware.Constants, error) {
+	fold int) (*hardware.Constants, error) {
 	problem := optimize.Problem{Func: func(x []float64) float64 {
 		sum := 0.0
 		for i := range m.Rounds {
@@ -136,7 +126,7 @@ func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement,
 			if err != nil {
 				return math.Inf(1)
 			}
-			sum += loss(m.Rounds[i].Seconds, predicted, kept)
+			sum += loss(m.Rounds[i].Seconds, predicted, fold)
 		}
 		return sum
 	}}
@@ -157,11 +147,11 @@ func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement,
 }
 
 // loss is the mean of a smooth absolute error of the logarithms, which outliers hardly move.
-func loss(measured, predicted []float64, kept []bool) float64 {
+func loss(measured, predicted []float64, fold int) float64 {
 	const corner = 0.01
 	sum, n := 0.0, 0.0
 	for i := range measured {
-		if kept[i] {
+		if i%folds != fold {
 			sum += math.Hypot(math.Log(predicted[i]/measured[i]), corner)
 			n++
 		}

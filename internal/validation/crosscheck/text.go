@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"gonum.org/v1/plot"
+
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
@@ -143,6 +145,12 @@ func (g *Grid) WriteText(w io.Writer) error {
 // the errors of steps against their tokens and contexts, and the steps of the first run over time.
 func (c *Comparison) draw(dir string) error {
 	var all error
+	save := func(file string, p *plot.Plot, err error) {
+		if err == nil {
+			err = plots.Save(dir, file, p)
+		}
+		all = errors.Join(all, err)
+	}
 	for _, l := range []struct {
 		file, title string
 		of          func(r *Request) float64
@@ -155,10 +163,7 @@ func (c *Comparison) draw(dir string) error {
 			{Name: "predicted", Values: pooled(c.Predicted, l.of)},
 			{Name: "executed", Values: pooled(c.Executed, l.of)},
 		})
-		if err == nil {
-			err = plots.Save(dir, l.file, p)
-		}
-		all = errors.Join(all, err)
+		save(l.file, p, err)
 	}
 	for _, x := range []struct {
 		file, label string
@@ -170,19 +175,14 @@ func (c *Comparison) draw(dir string) error {
 			func(s *Step) float64 { return float64(int(s.Context) + s.Cached + s.New) }},
 	} {
 		p, err := plots.Errors("Errors of single steps: "+c.Title, x.label, c.stepErrors(x.of))
-		if err == nil {
-			err = plots.Save(dir, x.file, p)
-		}
-		all = errors.Join(all, err)
+		save(x.file, p, err)
 	}
 	p, err := plots.Timeline("Steps over time: "+c.Title, "time of a step (ms)", []plots.Series{
 		stepOutline("predicted", c.Predicted[0].Spans),
 		stepOutline("executed", c.Executed[0].Spans),
 	})
-	if err == nil {
-		err = plots.Save(dir, "timeline", p)
-	}
-	return errors.Join(all, err)
+	save("timeline", p, err)
+	return all
 }
 
 // timelineSeconds is how much of a run is drawn: more would be too dense to read.

@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
@@ -156,7 +153,7 @@ func (p *problem) near(ctx context.Context, from *prediction, x point,
 	accepts func(table string, g *accuracy.Group) bool) ([]float64, error) {
 	physics := p.valuesAt(x).physics()
 	errors := slices.Clone(from.errors)
-	err := inParallel(ctx, len(p.rows), func(i int) {
+	err := validation.InParallel(ctx, len(p.rows), func(i int) {
 		r := &p.rows[i]
 		if c := from.found[i]; c != nil && accepts(r.table, &r.Group) {
 			if value, ok := c.Rehearse(&physics); ok && value > 0 {
@@ -182,21 +179,6 @@ func (p *problem) near(ctx context.Context, from *prediction, x point,
 		}
 	}
 	return errors, nil
-}
-
-// inParallel calls f for 0 to n−1 on all processors.
-func inParallel(ctx context.Context, n int, f func(i int)) error {
-	var wait sync.WaitGroup
-	var next atomic.Int64
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				f(int(i))
-			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
 }
 
 // nudge is the change of a parameter, in logarithms, by which slopes are found: larger than the
