@@ -229,8 +229,8 @@ func (l *logged) measured() (list []accuracy.Measurement) {
 	return list
 }
 
-// sendAgain has the trial send the requests when they were sent. Times are compared of those of
-// which they are known.
+// sendAgain has the trial send the requests when they were sent. Of requests whose times are known,
+// these are compared.
 func (t *trial) sendAgain(l *logged) {
 	t.sent = &sending{requests: l.requests,
 		counts: func(arrival sim.Time) bool { return !l.silent[arrival] }}

@@ -20,7 +20,7 @@ type kernel struct {
 	seconds float64
 	// shape distinguishes it from kernels that are left out together.
 	shape string
-	// card is the place of the accelerator among those of the die.
+	// card is the place of the accelerator among the cards of the die.
 	card int
 }
 
