@@ -1,12 +1,16 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
@@ -213,4 +217,33 @@ func likeliest(logits []float32) text.Token {
 		}
 	}
 	return text.Token(best)
+}
+
+// logprobsOf returns the log-probabilities of a token among logits, with a number of the likeliest.
+// spell returns the text of a token.
+func logprobsOf(logits []float32, chosen text.Token, alternatives int,
+	spell func(text.Token) string) openai.TokenLogprobs {
+	highest := float64(slices.Max(logits))
+	sum := 0.0
+	for _, v := range logits {
+		sum += math.Exp(float64(v) - highest)
+	}
+	whole := highest + math.Log(sum)
+	of := func(t text.Token) openai.TokenLogprob {
+		return openai.TokenLogprob{Text: spell(t), Logprob: float64(logits[t]) - whole}
+	}
+	var top []text.Token
+	for t, v := range logits { // an insertion sort: alternatives are few
+		if n := len(top); n < alternatives || n > 0 && v > logits[top[n-1]] {
+			top = append(top[:min(n, alternatives-1)], text.Token(t))
+			slices.SortStableFunc(top, func(a, b text.Token) int {
+				return cmp.Compare(logits[b], logits[a])
+			})
+		}
+	}
+	o := openai.TokenLogprobs{TokenLogprob: of(chosen)}
+	for _, t := range top {
+		o.Top = append(o.Top, of(t))
+	}
+	return o
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Bounds on a file, which may be a few bytes of gzip that unpack to gigabytes.
@@ -139,4 +140,112 @@ func (f *file) broken(err error) error {
 		return fmt.Errorf("%s: in the first line: %w", f.path, err)
 	}
 	return fmt.Errorf("%s: after line %d: %w", f.path, f.line, err)
+}
+
+// decoder reads the rows of one format.
+type decoder interface {
+	// decode fills r, whose other fields are zero, from the next row; Arrival counts from the
+	// origin of the trace. It returns io.EOF at the end.
+	decode(r *sim.Request) error
+	// timed reports whether rows have arrival times.
+	timed() bool
+}
+
+// Overlong says what happens to a request whose prompt and output together do not fit into the
+// context.
+type Overlong int
+
+const (
+	// Drop leaves the request out.
+	Drop Overlong = iota
+	// Clamp cuts the prompt to leave room for one token, and then the output to what fits.
+	Clamp
+)
+
+// Options say how a trace is read. The zero value reads the whole trace unchanged.
+type Options struct {
+	// FS is the file system of the file; nil means the operating system's.
+	FS fs.FS
+	// Format is one of Formats; empty means that the first line decides.
+	Format string
+	// Speed is a factor on the rate, in [1e-6, 1e6]; 0 means 1. Times are divided by it exactly,
+	// and rounded down to the tick.
+	Speed float64
+	// From and For choose the requests that arrive in [From, From+For) of the trace's own time;
+	// From becomes 0. For 0 means to the end. Both apply before Speed.
+	From, For sim.Time
+	// FromFirst lets times count from the first row, in place of the trace's own origin.
+	FromFirst bool
+	// Shift is added to the times that are left, before Speed: 0 or more.
+	Shift sim.Time
+	// MaxContext is the longest prompt and output together, in tokens, at least 2; 0 means any.
+	MaxContext int
+	// Overlong says what happens to longer requests.
+	Overlong Overlong
+	// Classes are the names of the request classes, looked up in the column "class" of our own
+	// format.
+	Classes []string
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Speed != 0 && !(o.Speed >= 1e-6 && o.Speed <= 1e6):
+		return fmt.Errorf("trace speed: found %v, allowed: 1e-6 to 1e6", o.Speed)
+	case o.From < 0 || o.From == sim.Never:
+		return fmt.Errorf("trace slice: from: found %v, allowed: finite times from 0", o.From)
+	case o.For < 0:
+		return fmt.Errorf("trace slice: length: found %v, allowed: spans above 0, or 0 for all",
+			o.For)
+	case o.Shift < 0 || o.Shift > sim.Never-o.For:
+		return fmt.Errorf("trace shift: found %v, allowed: finite times from 0", o.Shift)
+	case o.MaxContext < 0 || o.MaxContext == 1:
+		return fmt.Errorf("longest context: found %d, allowed: 2 or more tokens, or 0 for any",
+			o.MaxContext)
+	}
+	return nil
+}
+
+// Counts holds the numbers of rows of a trace by what happened to them, for reports and warnings.
+type Counts struct {
+	// Rows is the number of rows read, and Requests the number of requests delivered. In a trace of
+	// sessions, a row is a session with all its rounds, and a request its first.
+	Rows, Requests int64
+	// Failed is the number of rows that were failed requests in the recording. Dropped requests
+	// were longer than the context, and Outside ones were before or after the slice. These rows are
+	// not delivered.
+	Failed, Dropped, Outside int64
+	// Clamped requests were cut to the context. Raised requests had no prompt token or no output
+	// token, and got one.
+	Clamped, Raised int64
+}
+
+// Add adds what happened to other rows.
+func (c *Counts) Add(other Counts) {
+	c.Rows += other.Rows
+	c.Requests += other.Requests
+	c.Failed += other.Failed
+	c.Dropped += other.Dropped
+	c.Outside += other.Outside
+	c.Clamped += other.Clamped
+	c.Raised += other.Raised
+}
+
+// Warnings returns what a reader of the results should know, in words. Rows outside the slice are
+// left out on purpose, and give no warning.
+func (c Counts) Warnings() []string {
+	var list []string
+	for _, w := range []struct {
+		n    int64
+		text string
+	}{
+		{c.Failed, "%d of %d rows of the trace are failed requests and were left out"},
+		{c.Dropped, "%d of %d rows of the trace do not fit into the context and were left out"},
+		{c.Clamped, "%d of %d rows of the trace did not fit into the context and were cut"},
+		{c.Raised, "%d of %d rows of the trace had no prompt or no output token and got one"},
+	} {
+		if w.n > 0 {
+			list = append(list, fmt.Sprintf(w.text, w.n, c.Rows))
+		}
+	}
+	return list
 }

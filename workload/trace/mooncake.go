@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/files"
@@ -170,4 +172,176 @@ func jsonKind(t reflect.Type) string {
 		return "lists"
 	}
 	return "objects"
+}
+
+// aiperf reads Mooncake's rows as AIPerf sends them (github.com/ai-dynamo/aiperf,
+// docs/benchmark-modes/trace-replay.md): the rows of a session_id, one after another, are the turns
+// of a conversation. Its first row has a timestamp. The others have a delay, in milliseconds after
+// the answer before, and the input_length that they add to the conversation so far: that page tells
+// these rows, which accumulate the history, from Bailian's, which hold all of it.
+type aiperf struct {
+	mooncake
+	ahead  aiperfRow // the first of the next session
+	ended  bool
+	number int64 // of the session that is read, from 1
+	later  []Turn
+}
+
+// aiperfRow is a row with what its keys say.
+type aiperfRow struct {
+	sim.Request
+	session string
+	delay   sim.Time
+	follows bool // the answer to the row before
+}
+
+// conversations returns whether some of the first rows of a file follow the answers to others.
+func conversations(f *file) bool {
+	start, _ := f.in.Peek(f.in.Size())
+	return bytes.Contains(start, []byte(`"delay"`)) &&
+		bytes.Contains(start, []byte(`"session_id"`))
+}
+
+func newAIPerf(m *mooncake) (decoder, error) {
+	a := &aiperf{mooncake: *m}
+	return a, a.next()
+}
+
+// turns implements sessions.
+func (a *aiperf) turns() []Turn { return a.later }
+
+// next reads a row into ahead.
+func (a *aiperf) next() error {
+	a.ahead = aiperfRow{}
+	err := a.mooncake.decode(&a.ahead.Request)
+	if a.ended = err == io.EOF; a.ended {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.ahead.session = string(a.row.Session)
+	a.ahead.follows = a.row.Delay != nil && a.row.Timestamp < 0
+	if a.ahead.follows {
+		at, err := fromNumber(*a.row.Delay, a.perSecond)
+		if err == nil {
+			a.ahead.delay, err = at.since(instant{})
+		}
+		if err != nil {
+			return a.file.errorf("delay: found %v, allowed: %s from 0", *a.row.Delay, a.unit)
+		}
+	}
+	return nil
+}
+
+// decode reads a session: its first row into r, and the others into later.
+func (a *aiperf) decode(r *sim.Request) error {
+	if a.ended {
+		return io.EOF
+	}
+	first := a.ahead
+	if first.follows {
+		return a.file.errorf("delay: found in the first row of the session %.60s; want a "+
+			"timestamp there, and the rows of a session one after another", first.session)
+	}
+	a.number++
+	a.later = a.later[:0]
+	r.Arrival, r.Session, r.Prompt, r.Output = first.Arrival, a.number, first.Prompt, first.Output
+	r.Answer = a.answer(0)
+	text, before := a.extend(nil, &first.Request, 0), first
+	r.Content = append(r.Content, text...)
+	length := first.Prompt + first.Output
+	for turn := uint64(1); ; turn++ {
+		if err := a.next(); err != nil {
+			return err
+		}
+		next := a.ahead
+		if a.ended || !next.follows || next.session != first.session {
+			break
+		}
+		if length += next.Prompt + next.Output; length > maxTokens || turn >= maxRounds {
+			return a.file.errorf("session_id: found a session of more than %d tokens, or of more "+
+				"than %d turns", maxTokens, maxRounds)
+		}
+		added := Turn{Output: max(1, next.Output), Wait: next.delay, After: []int{int(turn) - 1}}
+		text = append(text, sim.Segment{ID: a.answer(turn - 1), Tokens: max(1, before.Output)})
+		text = a.extend(text, &next.Request, turn)
+		added.Prompt, added.Answer = slices.Clone(text), a.answer(turn)
+		for _, part := range text {
+			added.Message += part.Tokens
+		}
+		a.later = append(a.later, added)
+		before = next
+	}
+	return nil
+}
+
+// answer returns what the answer of a turn of the session is called.
+func (a *aiperf) answer(turn uint64) uint64 {
+	return content.ID(content.TraceBlock, content.Hash((2*turn+1)^
+		content.Hash(uint64(a.number)))>>4)
+}
+
+// extend returns a text with what a turn adds: what its hashes name, and the rest by itself.
+func (a *aiperf) extend(text []sim.Segment, r *sim.Request, turn uint64) []sim.Segment {
+	text = append(text, r.Content...)
+	left := r.Prompt
+	for _, part := range r.Content {
+		left -= part.Tokens
+	}
+	if left > 0 {
+		text = append(text, sim.Segment{Tokens: left, ID: content.ID(content.TraceBlock,
+			content.Hash((2*turn)^content.Hash(uint64(a.number)))>>4)})
+	}
+	return text
+}
+
+// bailianTokens is the number of prompt tokens for which one hash of a Bailian trace stands.
+const bailianTokens = 16
+
+// mostChats bounds the turns whose chats are remembered. Later turns follow soon in recorded chats.
+const mostChats = 1 << 20
+
+// bailian reads the traces of Alibaba's Bailian: rows of Mooncake's form that also say which turn
+// follows which.
+type bailian struct {
+	mooncake
+	// session is the number of a turn's chat, which is its first turn's plus 1; turns are the keys,
+	// the oldest first.
+	session map[int64]int64
+	turns   []int64
+}
+
+func newBailian(f *file, _ Options, _ *Counts) (decoder, error) {
+	return &bailian{session: map[int64]int64{},
+		mooncake: mooncake{file: f, perSecond: 1, unit: "seconds", block: bailianTokens}}, nil
+}
+
+func fitsBailian(head []byte) bool {
+	return fitsMooncake(head) && bytes.Contains(head, []byte(`"chat_id"`)) &&
+		bytes.Contains(head, []byte(`"parent_chat_id"`))
+}
+
+func (b *bailian) decode(r *sim.Request) error {
+	if err := b.mooncake.decode(r); err != nil {
+		return err
+	}
+	chat := b.row.ChatID
+	if chat < 0 || chat > maxNumber {
+		return b.file.errorf("chat_id: found none or %d, allowed: whole numbers from 0", chat)
+	}
+	session, follows := b.session[b.row.ParentID]
+	if !follows {
+		session = chat + 1
+	}
+	if _, twice := b.session[chat]; !twice {
+		b.turns = append(b.turns, chat)
+	}
+	b.session[chat] = session
+	if len(b.turns) > mostChats {
+		delete(b.session, b.turns[0])
+		b.turns = b.turns[1:]
+	}
+	r.Session = session
+	return nil
 }

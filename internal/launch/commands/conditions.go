@@ -197,3 +197,145 @@ func compared(x, operator, y string) (holds, known bool) {
 	}
 	return false, false
 }
+
+// compute returns the value of an arithmetic expression such as GROUP_SIZE * 8, and whether it is
+// the same in every shell.
+func (v variables) compute(expression syntax.ArithmExpr) (int, bool) {
+	switch e := expression.(type) {
+	case *syntax.ParenArithm:
+		return v.compute(e.X)
+	case *syntax.Word:
+		text, plain := v.literal(e)
+		if value, is := v.values[text]; is && v.set[text] == 0 {
+			text = value // a name means its value here
+		}
+		n, err := strconv.Atoi(text)
+		decimal := err == nil && strconv.Itoa(n) == text // others are octal, say
+		return n, plain && decimal && n >= 0 && n < MostReplicas
+	case *syntax.BinaryArithm:
+		if e.Op == syntax.TernQuest {
+			return v.choose(e)
+		}
+		x, known := v.compute(e.X)
+		y, both := v.compute(e.Y)
+		var n int
+		truth := func(holds bool) {
+			if holds {
+				n = 1
+			}
+		}
+		switch {
+		case !known || !both:
+			return 0, false
+		case e.Op == syntax.Mul:
+			n = x * y
+		case e.Op == syntax.Add:
+			n = x + y
+		case e.Op == syntax.Sub:
+			n = x - y
+		case e.Op == syntax.Quo && y > 0:
+			n = x / y
+		case e.Op == syntax.Rem && y > 0:
+			n = x % y
+		case e.Op == syntax.Gtr:
+			truth(x > y)
+		case e.Op == syntax.Lss:
+			truth(x < y)
+		case e.Op == syntax.Geq:
+			truth(x >= y)
+		case e.Op == syntax.Leq:
+			truth(x <= y)
+		case e.Op == syntax.Eql:
+			truth(x == y)
+		default:
+			return 0, false
+		}
+		return n, n >= 0 && n < MostReplicas
+	}
+	return 0, false
+}
+
+// choose returns the value of a choice such as N > 16 ? N : 16.
+func (v variables) choose(e *syntax.BinaryArithm) (int, bool) {
+	which, known := v.compute(e.X)
+	either, ok := e.Y.(*syntax.BinaryArithm)
+	if !known || !ok || either.Op != syntax.TernColon {
+		return 0, false
+	}
+	if which != 0 {
+		return v.compute(either.X)
+	}
+	return v.compute(either.Y)
+}
+
+// unset returns the name of a variable in an expression that has no value, "" without one.
+func (v variables) unset(expression syntax.ArithmExpr) (name string) {
+	syntax.Walk(expression, func(node syntax.Node) bool {
+		var found string
+		switch n := node.(type) {
+		case *syntax.Lit:
+			found = n.Value
+		case *syntax.ParamExp:
+			if n.Param != nil {
+				found = n.Param.Value
+			}
+		}
+		_, set := v.values[found]
+		if name == "" && syntax.ValidName(found) && (!set || v.set[found] > 0) {
+			name = found
+		}
+		return true
+	})
+	return name
+}
+
+// arm is one of the ways that a case in a script may go.
+type arm struct {
+	Place
+	from, to uint // offsets in the script
+}
+
+// arm returns an arm with what its pattern and the comment behind it say, as they stand in
+// start.sh: the name of a group, which begins with its role, its number of replicas, and the image
+// that has the version of the engine.
+func (v variables) arm(item *syntax.CaseItem) arm {
+	a := arm{from: item.Pos().Offset(), to: item.End().Offset()}
+	if len(item.Patterns) != 1 || len(item.Stmts) == 0 {
+		return a
+	}
+	name, plain := v.literal(item.Patterns[0])
+	if !plain {
+		return a
+	}
+	if role := ofArm(name); role != "" {
+		a.Name, a.Role = name, role
+	}
+	for _, comment := range item.Stmts[0].Comments {
+		said, found := strings.CutPrefix(strings.TrimSpace(comment.Text), "replicas: ")
+		digits, _, _ := strings.Cut(said, ",")
+		if n, err := strconv.Atoi(digits); found && err == nil && n > 0 {
+			a.Replicas = min(n, MostReplicas)
+		}
+		if _, image, named := strings.Cut(said, ", image: "); named {
+			a.Image = image
+		}
+	}
+	return a
+}
+
+// ofArm returns the role with which the name of a group begins; empty without one.
+func ofArm(name string) string {
+	switch role, _, _ := strings.Cut(name, "-"); role {
+	case "mixed", "prefill", "decode":
+		return role
+	}
+	return ""
+}
+
+// at returns what stands around a command at a position.
+func (a *arm) at(pos syntax.Pos) Place {
+	if pos.Offset() < a.from || pos.Offset() >= a.to {
+		return Place{}
+	}
+	return a.Place
+}

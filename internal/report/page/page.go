@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"html/template"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -196,4 +198,100 @@ func Points(r *scenarios.Result) []Point {
 			KV: float64(int(1e4*p.KVUsage)) / 1e4}
 	}
 	return points
+}
+
+// Sample is a sim.Observer that keeps an even sample of the finished requests, of bounded size
+// (Vitter, "Random sampling with a reservoir", 1985, algorithm R). The same run gives the same
+// sample.
+type Sample struct {
+	sim.NopObserver
+	limit    int
+	seen     int64
+	rng      *rand.Rand
+	requests []Request
+}
+
+// Request is what the page shows of a request. Times are in seconds.
+type Request struct {
+	ID      int64   `json:"id"`
+	Arrival float64 `json:"at"`
+	Prompt  int     `json:"prompt"`
+	Output  int     `json:"output"`
+	TTFT    float64 `json:"ttft"`
+	TPOT    float64 `json:"tpot"`
+	E2E     float64 `json:"e2e"`
+}
+
+// NewSample returns a sample of at most limit requests.
+func NewSample(limit int) *Sample {
+	return &Sample{limit: limit, rng: rand.New(rand.NewPCG(0, 0))}
+}
+
+// Finished implements sim.Observer.
+func (s *Sample) Finished(q *sim.Sequence) {
+	s.seen++
+	at := len(s.requests)
+	if at == s.limit {
+		if at = int(s.rng.Int64N(s.seen)); at >= s.limit {
+			return
+		}
+	} else {
+		s.requests = append(s.requests, Request{})
+	}
+	s.requests[at] = Request{
+		ID: q.ID, Arrival: short(q.Arrival), Prompt: q.Prompt, Output: q.Output,
+		TTFT: short(q.TTFT()), TPOT: short(q.TPOT()), E2E: short(q.E2E()),
+	}
+}
+
+// short is a time in seconds, to the microsecond: more digits would only make the page larger.
+func short(t sim.Time) float64 { return float64(t/sim.Microsecond) / 1e6 }
+
+// Requests returns the sample.
+func (s *Sample) Requests() []Request { return s.requests }
+
+// PartTime is the time of a part of a decode step of a batch, in milliseconds.
+type PartTime struct {
+	Batch int     `json:"batch"`
+	Name  string  `json:"name"`
+	Rank  int     `json:"rank"` // among the parts
+	Time  float64 `json:"ms"`
+	// Fits reports whether the KV memory has room for the batch.
+	Fits bool `json:"fits"`
+}
+
+// StepBatches is the number of batch sizes whose steps are shown.
+const StepBatches = 5
+
+// shown lists the parts of decode steps in the order of the chart. There are no more without drafts
+// than it has colours.
+func shown() []steptime.Part {
+	return []steptime.Part{steptime.ReadingWeights, steptime.ReadingKV,
+		steptime.MovingActivations, steptime.Calculating, steptime.Exchanging,
+		steptime.FixedTimes, steptime.OnHost, steptime.Drafting, steptime.Undivided}
+}
+
+// Rank returns the place of a part among all parts, which is also its colour's.
+func Rank(part string) int {
+	return slices.IndexFunc(shown(), func(p steptime.Part) bool { return p.String() == part })
+}
+
+// StepParts breaks decode steps of several sizes down, each sequence with the mean context of the
+// run.
+func StepParts(s *scenarios.Steps, r *scenarios.Result) []PartTime {
+	context := 1024
+	if d := r.Decode; d != nil && d.Batch > 0 {
+		context = int(d.Context) / d.Batch
+	}
+	var list []PartTime
+	for _, batch := range [StepBatches]int{1, 4, 16, 64, 256} {
+		sum := s.Decode(batch, context-1).Ledger.Sum()
+		for rank, part := range shown() {
+			if t := sum.Parts[part]; t > 0 {
+				list = append(list, PartTime{Batch: batch, Name: part.String(), Rank: rank,
+					Time: t.Milliseconds(), Fits: batch <= s.Room(context)})
+			}
+		}
+	}
+	return slices.Clip(list)
 }
