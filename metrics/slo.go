@@ -40,8 +40,7 @@ const (
 
 // None reports whether s has no limit.
 func (s SLO) None() bool {
-	return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 &&
-		len(s.Percentiles) == 0
+	return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 && len(s.Percentiles) == 0
 }
 
 // verdict says which limits a request kept.

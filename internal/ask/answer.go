@@ -246,8 +246,7 @@ func (a *Answer) compareCache(p *Paste, s *simulated) {
 		predicted   float64
 	}{{"weights_gib", "weights a GPU, GiB", p.WeightBytes / (1 << 30), plan.Weights / (1 << 30)},
 		{"kv_cache_tokens", "KV cache, tokens", p.CacheTokens, float64(plan.Tokens)},
-		{"kv_cache_gib", "KV cache a GPU, GiB", p.CacheBytes / (1 << 30),
-			plan.KV / (1 << 30)}} {
+		{"kv_cache_gib", "KV cache a GPU, GiB", p.CacheBytes / (1 << 30), plan.KV / (1 << 30)}} {
 		if one.reported == 0 {
 			continue
 		}

@@ -319,8 +319,7 @@ func (p *Paste) gguf(s *observed.Server) {
 		}
 	}
 	p.Server = "llama-server -m " + found.Name + "." + cmp.Or(format, "F16") + ".gguf"
-	p.assume("the model %q with %s parameters is read as %s", s.Model, flags["params"],
-		found.Name)
+	p.assume("the model %q with %s parameters is read as %s", s.Model, flags["params"], found.Name)
 	if layers, err := strconv.Atoi(flags["ngl"]); err == nil && layers < found.Layers() {
 		p.assume("%d of %d layers were on the GPU (ngl): all are simulated there", layers,
 			found.Layers())

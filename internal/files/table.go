@@ -150,8 +150,7 @@ func columnsOf(t reflect.Type, index []int) (list []column) {
 		name, rest, tagged := strings.Cut(f.Tag.Get("csv"), ",")
 		switch {
 		case name != "":
-			list = append(list,
-				column{name, f.Tag.Get("format"), at, tagged && rest == "optional"})
+			list = append(list, column{name, f.Tag.Get("format"), at, tagged && rest == "optional"})
 		case f.Type.Kind() == reflect.Struct:
 			list = append(list, columnsOf(f.Type, at)...)
 		}

@@ -57,8 +57,7 @@ func (m *member) questions(drafter string) []options.Ask {
 		asks = append(asks, options.Ask{Keys: []string{drafter + ".acceptance", drafter + "="},
 			Words: fmt.Sprintf("%s: how many drafts are accepted is a property of your texts: "+
 				"set %[2]s.acceptance, such as --set %[2]s.acceptance=0.7, or leave the "+
-				"drafter out",
-				strings.Join(m.Drafters, ", "), drafter)})
+				"drafter out", strings.Join(m.Drafters, ", "), drafter)})
 	}
 	return asks
 }

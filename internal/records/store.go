@@ -55,11 +55,7 @@ func (s *Store) Put(r *Record, about About) (id string, err error) {
 	if len(data) > mostRecord {
 		return "", files.TooLarge{Name: "the record", Most: mostRecord}
 	}
-	err = files.Write(s.path(id), func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	if err != nil {
+	if err := files.WriteBytes(s.path(id), data, 0o666); err != nil {
 		return id, err
 	}
 	return id, s.putAbout(id, about)

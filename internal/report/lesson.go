@@ -86,8 +86,7 @@ func (l *Lesson) oneToken(p *doc.Blocks) {
 	}
 	say(p, "The model has %s parameters: %s in %s. To make one token, every weight that the token "+
 		"passes through must be read once: %s. At %s%s that takes %s, so no engine can give one "+
-		"user more than %s a second%s.",
-		units.Figure(float64(m.Parameters().Total())),
+		"user more than %s a second%s.", units.Figure(float64(m.Parameters().Total())),
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
 		units.FormatBytes(read), units.FormatByteRate(bandwidth), stages,
 		units.FormatDuration(read/bandwidth), units.Counted(one.Given*bandwidth/read, "token"),
@@ -201,15 +200,12 @@ func (l *Lesson) prefill(p *doc.Blocks) {
 		bindingWords(step), bindingWords(l.decode(1).Ledger))
 	if ridge := flops / bandwidth; w.Intensity() < ridge && w.Bound == steptime.Memory {
 		bound = fmt.Sprintf("A prompt as short as this is still bound by memory: the ridge is at "+
-			"%s.",
-			units.Figure(ridge))
+			"%s.", units.Figure(ridge))
 	}
-	say(p, "The tokens of a prompt are known, and go through the model together: %s of them do %s "+
-		"FLOP for each byte and take %s, "+
-		"%s for each token against %s when decoding. %s",
+	say(p, "The tokens of a prompt are known, and go through the model together: %s of them do "+
+		"%s FLOP for each byte and take %s, %s for each token against %s when decoding. %s",
 		units.Count(l.prompt), units.Figure(w.Intensity()), units.FormatDuration(took),
-		units.FormatDuration(took/float64(l.prompt)),
-		units.FormatDuration(l.perToken(1)), bound)
+		units.FormatDuration(took/float64(l.prompt)), units.FormatDuration(l.perToken(1)), bound)
 }
 
 // bindingWords names what takes most of the time of a step.
@@ -230,21 +226,18 @@ func (l *Lesson) kvCache(p *doc.Blocks) {
 	token := float64(m.KVBytesPerToken(l.kv))
 	heading(p, "The KV cache")
 	say(p, "The keys and values of every token are kept, so that they need not be computed again: "+
-		"%s a token (%s), %s for a context of %s.",
-		units.FormatBytes(token), l.kv,
+		"%s a token (%s), %s for a context of %s.", units.FormatBytes(token), l.kv,
 		units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), units.Count(l.context))
 	if heads, all := m.MultiHead(l.kv); all > token {
 		say(p, "With a key and a value for each of its %d query heads it would be %s: this model "+
-			"keeps %s times less.",
-			heads, units.FormatBytes(all), units.Times(all/token))
+			"keeps %s times less.", heads, units.FormatBytes(all), units.Times(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
 	say(p, "The cache is larger than the weights when more than %s tokens are kept: %s with %s "+
 		"tokens each. From there on, a step mostly reads the cache, and larger batches help "+
 		"little. There is room for %s tokens here.",
 		units.Figure(weights/token), units.Counted(weights/token/float64(l.context), "user"),
-		units.Count(l.context),
-		units.Count(l.steps.Memory.Tokens))
+		units.Count(l.context), units.Count(l.steps.Memory.Tokens))
 }
 
 // twoLatencies explains TTFT and TPOT.

@@ -59,8 +59,7 @@ func Memory(m *scenarios.Memory) (p doc.Blocks) {
 	p.Heading(fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator))
 	if tensor := s.Parallelism.Tensor; m.ChosenTensor && tensor > 1 {
 		p.Text(fmt.Sprintf("One %s does not hold this model: %d share each layer, the fewest "+
-			"that hold it. --tensor-parallel sets another number.", s.Hardware.Accelerator,
-			tensor))
+			"that hold it. --tensor-parallel sets another number.", s.Hardware.Accelerator, tensor))
 	}
 	p.Text("Bytes on each accelerator:")
 	p.Gap()
@@ -73,8 +72,7 @@ func Memory(m *scenarios.Memory) (p doc.Blocks) {
 		{"weights", minus(plan.Weights - plan.Experts),
 			fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor,
 				s.Parallelism.Pipeline)},
-		{"activation peak", minus(plan.Activations),
-			stepWords(&s.Batching)},
+		{"activation peak", minus(plan.Activations), stepWords(&s.Batching)},
 		{"engine", minus(plan.Context), "driver, libraries, captured graphs"},
 		{"KV cache", "= " + units.FormatBytes(plan.KV),
 			fmt.Sprintf("%s, %s a token", s.Engine.KVCache,
@@ -102,8 +100,7 @@ func Memory(m *scenarios.Memory) (p doc.Blocks) {
 		if plan.Missing == 0 {
 			words = "D" + err.Error()[1:]
 		}
-		p.Text(doc.Bad(words[:len("Does not fit")]) + words[len("Does not fit"):] + ". " +
-			m.Advice)
+		p.Text(doc.Bad(words[:len("Does not fit")]) + words[len("Does not fit"):] + ". " + m.Advice)
 		return p
 	}
 	ranks := ""
@@ -113,8 +110,7 @@ func Memory(m *scenarios.Memory) (p doc.Blocks) {
 	p.Text(fmt.Sprintf("%s KV blocks of %d tokens%s hold %s tokens: %s requests of %s "+
 		"tokens at once.",
 		units.Count(plan.Blocks), plan.BlockTokens, ranks, units.Count(plan.Tokens),
-		units.Count(plan.Contexts),
-		units.Count(plan.ContextTokens)))
+		units.Count(plan.Contexts), units.Count(plan.ContextTokens)))
 	return p
 }
 

@@ -184,8 +184,7 @@ func (r *Roofline) intensities(p *doc.Blocks) {
 	const width = 42
 	low, high := r.Span()
 	other := false // a step is bound by what is not on its side of the ridge
-	p.Entry("FLOP/byte",
-		"on a logarithmic scale; the line is the ridge")
+	p.Entry("FLOP/byte", "on a logarithmic scale; the line is the ridge")
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		bound := "bound by " + string(s.Bound)

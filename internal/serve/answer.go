@@ -341,8 +341,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 			Message: fmt.Sprintf("The body is larger than the %d bytes allowed.", large.Limit),
 		}
 	case err != nil:
-		return nil, &openai.Error{Status: http.StatusBadRequest,
-			Message: "The body could not be read."}
+		return nil, openai.Invalid("", "The body could not be read.")
 	}
 	return data, nil
 }

@@ -88,7 +88,7 @@ func (f *Fleet) FaultHandler() http.Handler {
 			err = f.Break(fault)
 		}
 		if err != nil {
-			e := &openai.Error{Status: http.StatusBadRequest, Message: "fault: " + err.Error()}
+			e := openai.Invalid("", "fault: %v", err)
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(e.Status)
 			_, _ = w.Write(e.Body())

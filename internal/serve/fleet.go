@@ -33,6 +33,7 @@ type FleetConfig struct {
 // Fleet is a Backend that simulates. One goroutine drives the simulation, and others give it
 // orders.
 type Fleet struct {
+	sim.NopObserver
 	config  FleetConfig
 	loop    *sim.Simulation
 	alarm   *alarm.Alarm
@@ -329,9 +330,6 @@ func (f *Fleet) Rejected(r *sim.Request, why sim.Rejection) {
 		j.fail(why)
 	}
 }
-
-// Steps implements sim.Observer.
-func (f *Fleet) Steps(*sim.Leap) {}
 
 // Sampled implements sim.Observer.
 func (f *Fleet) Sampled(_ sim.Time, replica int, s sim.State) { f.setUp(replica, s.Up) }

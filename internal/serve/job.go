@@ -72,14 +72,6 @@ type Listener struct {
 
 func newListener() *Listener { return &Listener{wake: make(chan struct{}, 1)} }
 
-// mutate changes the state of a job and wakes who waits for it.
-func (j *Job) mutate(change func(*JobState)) {
-	j.listener.mu.Lock()
-	change(&j.state)
-	j.listener.mu.Unlock()
-	j.listener.ring()
-}
-
 func (l *Listener) ring() {
 	select {
 	case l.wake <- struct{}{}:
@@ -119,11 +111,12 @@ type Model struct {
 
 // fail ends a job without a complete answer.
 func (j *Job) fail(why sim.Rejection) {
-	j.mutate(func(s *JobState) {
-		if !s.Ended {
-			s.Ended, s.Failed, s.Why = true, true, why
-		}
-	})
+	j.listener.mu.Lock()
+	if s := &j.state; !s.Ended {
+		s.Ended, s.Failed, s.Why = true, true, why
+	}
+	j.listener.mu.Unlock()
+	j.listener.ring()
 }
 
 // update is a change of a job's state that is reported when the user learns of it.

@@ -57,8 +57,7 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 		}
 		if p.words == nil && prompt.Tokens != nil {
 			if _, err := p.texts.Decode(tokens); err != nil {
-				return nil, &openai.Error{Status: http.StatusBadRequest, Param: "prompt",
-					Message: "prompt: " + err.Error()}
+				return nil, openai.Invalid("prompt", "prompt: %v", err)
 			}
 		}
 		most := r.MaxTokens
@@ -104,8 +103,7 @@ func (p *planner) encode(prompt string, context int) ([]text.Token, error) {
 	}
 	tokens, err := p.texts.Encode(prompt)
 	if err != nil {
-		return nil, &openai.Error{Status: http.StatusBadRequest,
-			Message: "the prompt is not valid text: " + err.Error()}
+		return nil, openai.Invalid("", "the prompt is not valid text: %v", err)
 	}
 	return tokens, nil
 }
@@ -116,8 +114,8 @@ func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) 
 		return computed(r, most)
 	}
 	if r.Logprobs > 0 || r.Logprobs == 0 && r.Endpoint != openai.Completions {
-		return nil, &openai.Error{Status: http.StatusBadRequest, Param: "logprobs",
-			Message: "logprobs: made-up answers have no probabilities to tell"}
+		return nil, openai.Invalid("logprobs",
+			"logprobs: made-up answers have no probabilities to tell")
 	}
 	words := func(i int) string { return p.words.Spell(name, i) }
 	if r.Call != nil || r.Schema != nil {
@@ -159,8 +157,7 @@ func (p *planner) json(r *openai.Request, name uint64, words openai.Words,
 	}
 	tokens, err := p.words.Encode(string(value))
 	if err != nil {
-		return nil, &openai.Error{Status: http.StatusBadRequest,
-			Message: "the schema holds invalid text: " + err.Error()}
+		return nil, openai.Invalid("", "the schema holds invalid text: %v", err)
 	}
 	one.script, one.tokens = p.split(tokens), min(len(tokens), most)
 	if len(tokens) > most {
@@ -199,8 +196,7 @@ func (p *plan) stopAt(stops []string, after int) {
 // computed is the plan of an answer that a model computes: only how long it may become is known.
 func computed(r *openai.Request, most int) (*plan, error) {
 	if r.Call != nil || r.Schema != nil {
-		return nil, &openai.Error{Status: 400, Param: "tools",
-			Message: "This model calls no tools and knows no schemas."}
+		return nil, openai.Invalid("tools", "This model calls no tools and knows no schemas.")
 	}
 	one := &plan{tokens: most, bytes: -1}
 	one.choice.Finish = "length"

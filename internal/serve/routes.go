@@ -164,14 +164,13 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		Tokens []text.Token `json:"tokens"`
 	}
 	if err := json.Unmarshal(data, &request); err != nil {
-		s.refuse(w, &openai.Error{Status: http.StatusBadRequest, Param: "tokens",
-			Message: "tokens: found something other than a list of tokens"})
+		s.refuse(w, openai.Invalid("tokens",
+			"tokens: found something other than a list of tokens"))
 		return
 	}
 	prompt, err := s.Vocabulary.Decode(request.Tokens)
 	if err != nil {
-		s.refuse(w, &openai.Error{Status: http.StatusBadRequest, Param: "tokens",
-			Message: fmt.Sprintf("tokens: %v", err)})
+		s.refuse(w, openai.Invalid("tokens", "tokens: %v", err))
 		return
 	}
 	writeJSON(w, map[string]string{"prompt": prompt})

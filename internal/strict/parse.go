@@ -60,9 +60,8 @@ const MostText = 1 << 20
 // YAML that a program wrote, messages name neither file nor line.
 func Parse(name string, data []byte) (*Document, error) {
 	if len(data) > MostText {
-		return nil, Problems{{
-			Where: name, Message: fmt.Sprintf(
-				"the file has more than %d bytes, the most that is read", MostText)}}
+		return nil, Problems{{Where: name, Message: fmt.Sprintf(
+			"the file has more than %d bytes, the most that is read", MostText)}}
 	}
 	doc := &Document{name: name, overrides: map[*yaml.Node]string{},
 		places: map[string]*yaml.Node{}, changed: map[string]bool{}}

@@ -94,8 +94,7 @@ func (j *Job) checkLayout() error {
 	}
 	if n := j.Model.Layers(); l.Pipeline > n || l.Pipeline*l.Virtual > n+endLayers {
 		return fmt.Errorf("pipeline: %d stages of %d chunks need as many layers (the embedding "+
-			"and the loss may be one each), and %s has %d", l.Pipeline, l.Virtual,
-			j.Model.Name, n)
+			"and the loss may be one each), and %s has %d", l.Pipeline, l.Virtual, j.Model.Name, n)
 	}
 	if l.Virtual > 1 && l.Pipeline == 1 {
 		return fmt.Errorf("virtual: %d chunks need a pipeline of several stages", l.Virtual)
@@ -137,8 +136,7 @@ func (j *Job) checkBatch() error {
 	l := &j.Layout
 	if one := l.Data * l.Micro; j.Batch%one != 0 || j.Batch < one {
 		return fmt.Errorf("global-batch: %d sequences are no multiple of data %d x micro-batch "+
-			"%d; the nearest is %d", j.Batch, l.Data, l.Micro,
-			max(one, (j.Batch+one/2)/one*one))
+			"%d; the nearest is %d", j.Batch, l.Data, l.Micro, max(one, (j.Batch+one/2)/one*one))
 	}
 	m := l.MicroBatches(j.Batch)
 	if m < l.Pipeline {

@@ -130,8 +130,7 @@ func (l *RLLoop) Run(ctx context.Context) (*RLResult, error) {
 		return nil, err
 	}
 	r := &RLResult{Generate: answers.Duration, Even: even.Duration, Warnings: answers.Warnings,
-		Half:   timeAfter(answers, answers.MedianE2EL),
-		Tenth:  timeAfter(answers, answers.P90E2EL),
+		Half: timeAfter(answers, answers.MedianE2EL), Tenth: timeAfter(answers, answers.P90E2EL),
 		Tokens: n*float64(l.PromptTokens) + float64(answers.TotalOutputTokens)}
 	job := *l.Job
 	job.Seq = l.PromptTokens + max(1, mean)

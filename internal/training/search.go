@@ -146,8 +146,7 @@ func (s *Search) inner(j *Job, l Layout) []Layout {
 			for _, zero := range s.options("zero", j.Layout.ZeRO, []int{1, 2, 3}) {
 				for _, recompute := range []Recompute{NoRecompute, Selective, Full} {
 					if s.Fixed["recompute"] && recompute != j.Layout.Recompute ||
-						recompute == Selective && j.Attention != Stored &&
-							!s.Fixed["recompute"] {
+						recompute == Selective && j.Attention != Stored && !s.Fixed["recompute"] {
 						continue // flash attention always computes scores again
 					}
 					l.Expert, l.Virtual, l.ZeRO, l.Recompute = expert, virtual, zero, recompute
@@ -320,8 +319,7 @@ func Shares(scaling []Scaled) (names []string, shares []Share) {
 		names = append(names, fmt.Sprintf("%d\n%s s", s.GPUs, units.Significant(s.Total, 3)))
 		for k, part := range s.Step.Parts() {
 			if i == 0 {
-				parts = append(parts, Share{Name: part.Name,
-					Y: make([]float64, len(scaling))})
+				parts = append(parts, Share{Name: part.Name, Y: make([]float64, len(scaling))})
 			}
 			parts[k].Y[i] = part.Seconds * float64(s.GPUs)
 		}

@@ -70,8 +70,7 @@ func NewMLFQ(c MLFQConfig) (*MLFQ, error) {
 	case c.Starvation < 0:
 		return nil, fmt.Errorf("starvation is %v, want 0 (never) or more", c.Starvation)
 	}
-	m := &MLFQ{MLFQConfig: c, waiting: make([]heap, c.Levels),
-		paused: make([]sim.Queue, c.Levels)}
+	m := &MLFQ{MLFQConfig: c, waiting: make([]heap, c.Levels), paused: make([]sim.Queue, c.Levels)}
 	places := new([]int32)
 	for level := range m.waiting {
 		m.waiting[level].places = places

@@ -124,8 +124,7 @@ func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
 // receive notes the requests that arrived, if the scheduler looks for them in this step.
 func (g *SGLang) receive(b *sim.Batch) {
 	l := &g.lanes[b.Lane()]
-	if g.interval == 1 || b.Running() == 0 || l.prompted ||
-		b.Steps()-l.looked >= g.interval {
+	if g.interval == 1 || b.Running() == 0 || l.prompted || b.Steps()-l.looked >= g.interval {
 		l.looked = b.Steps()
 		for s := g.unseen.Front(); s != nil; s = g.unseen.Front() {
 			g.unseen.Remove(s)

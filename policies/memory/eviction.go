@@ -124,8 +124,7 @@ func (t *runTree) shift(number, next int32, rest int64) {
 		m.name = at.Name(n.list, t.block)
 		t.byName.set(m.name, next)
 		var lower, spent passage
-		n.passage, lower = n.cut(at.Segment, at.Offset > 0,
-			t.spent.take(len(n.list)-at.Segment))
+		n.passage, lower = n.cut(at.Segment, at.Offset > 0, t.spent.take(len(n.list)-at.Segment))
 		at.Segment += n.segment
 		m.passage, spent = lower.join(m.segment-at.Segment, m.passage)
 		t.spent.put(spent)

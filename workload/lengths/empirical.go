@@ -110,8 +110,7 @@ func startsNumber(text string) bool { return strings.ContainsRune("0123456789+-.
 // parseWeighted reads "tokens" or "tokens, weight".
 func parseWeighted(text string) (Weighted, error) {
 	fields := strings.FieldsFunc(text, func(c rune) bool {
-		return c == ',' || c == ' ' ||
-			c == '\t'
+		return c == ',' || c == ' ' || c == '\t'
 	})
 	if len(fields) != 1 && len(fields) != 2 {
 		return Weighted{}, fmt.Errorf("found %d columns, allowed: tokens, or tokens and weight",

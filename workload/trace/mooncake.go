@@ -198,8 +198,7 @@ type aiperfRow struct {
 // conversations returns whether some of the first rows of a file follow the answers to others.
 func conversations(f *file) bool {
 	start, _ := f.in.Peek(f.in.Size())
-	return bytes.Contains(start, []byte(`"delay"`)) &&
-		bytes.Contains(start, []byte(`"session_id"`))
+	return bytes.Contains(start, []byte(`"delay"`)) && bytes.Contains(start, []byte(`"session_id"`))
 }
 
 func newAIPerf(m *mooncake) (decoder, error) {

@@ -217,8 +217,7 @@ func read(words []string) (*Load, error) {
 		if !known && !strings.HasPrefix(flag, "--") {
 			continue
 		}
-		if !joined && i+1 < len(rest) &&
-			(known || !strings.HasPrefix(rest[i+1], "-")) {
+		if !joined && i+1 < len(rest) && (known || !strings.HasPrefix(rest[i+1], "-")) {
 			i++
 			value = rest[i]
 		}
@@ -294,8 +293,7 @@ func (l *Load) dataset(t *tool) {
 		prefix, _ := strconv.Atoi(l.Terms["prefix"])
 		l.Terms["input"] = strconv.Itoa(max(1, input-prefix)) // the prefix is part of it
 	case "prefix_repetition":
-		l.fill(map[string]string{"input": "256", "output": "128", "prefix": "256",
-			"groups": "10"})
+		l.fill(map[string]string{"input": "256", "output": "128", "prefix": "256", "groups": "10"})
 	case "generated-shared-prefix":
 		l.fill(map[string]string{"input": "128", "output": "256", "prefix": "2048",
 			"groups": "64", "per-group": "16"})

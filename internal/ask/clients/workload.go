@@ -211,8 +211,7 @@ func (l *Load) length(side string) (string, error) {
 	case std > 0:
 		return fmt.Sprintf("{distribution: normal, mean: %.6g, std: %.6g}", mean, std), nil
 	case low < high:
-		return fmt.Sprintf("{distribution: uniform, min: %.0f, max: %.0f}", max(1, low), high),
-			nil
+		return fmt.Sprintf("{distribution: uniform, min: %.0f, max: %.0f}", max(1, low), high), nil
 	}
 	return fmt.Sprintf("%.0f", mean), nil
 }

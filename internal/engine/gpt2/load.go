@@ -14,15 +14,12 @@ func qkvWidth(c Config, kvHeads int) int { return c.Width + 2*kvHeads*c.HeadSize
 func regionSize(c Config, o Options) int {
 	vector := kernels.RegionBytes[float32]
 	matrix := func(in, out int) int {
-		return kernels.MatrixSize(in, out, o.Format) +
-			vector(roundUp(out))
+		return kernels.MatrixSize(in, out, o.Format) + vector(roundUp(out))
 	}
 	block := 4*vector(c.Width) + matrix(c.Width, qkvWidth(c, o.KVHeads)) +
-		matrix(c.Width, c.Width) +
-		matrix(c.Width, c.Inner) + matrix(c.Inner, c.Width)
+		matrix(c.Width, c.Width) + matrix(c.Width, c.Inner) + matrix(c.Inner, c.Width)
 	return vector(c.Vocab*c.Width) + vector(c.Context*c.Width) + c.Layers*block +
-		2*vector(c.Width) +
-		kernels.MatrixSize(c.Width, c.Vocab, o.Format)
+		2*vector(c.Width) + kernels.MatrixSize(c.Width, c.Vocab, o.Format)
 }
 
 // load reads and packs every tensor.
@@ -91,8 +88,7 @@ func (l *loader) linear(name string, in, out int) linear {
 	if l.err != nil {
 		return linear{}
 	}
-	return l.pack(in, out,
-		func(i, j int) float32 { return weight[i*out+j] },
+	return l.pack(in, out, func(i, j int) float32 { return weight[i*out+j] },
 		func(j int) float32 { return bias[j] })
 }
 

@@ -133,8 +133,7 @@ func (s *Set) MulAdd(y []float32, ldy int, x *Operand, m *Matrix, first, last in
 				scales = &m.scales[p*PanelWidth]
 			}
 			panel := unsafe.Pointer(&m.data[(p*height+k)*PanelWidth*size])
-			s.mulPanel(m.format, &y[p*PanelWidth], ldy, a, lda, panel, n, x.rows, scales,
-				units)
+			s.mulPanel(m.format, &y[p*PanelWidth], ldy, a, lda, panel, n, x.rows, scales, units)
 		}
 	}
 }

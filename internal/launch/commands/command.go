@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -118,10 +119,7 @@ func (p Place) within(object map[string]any) Place {
 	if object["containers"] != nil {
 		p = p.predictor(object)
 	}
-	n, ok := object["replicas"].(int)
-	if object["replicaCount"] != nil { // of charts
-		n, ok = object["replicaCount"].(int)
-	}
+	n, ok := cmp.Or(object["replicaCount"], object["replicas"]).(int) // the first of charts
 	if ok {
 		p.Stopped = n == 0
 	}
@@ -131,13 +129,18 @@ func (p Place) within(object map[string]any) Place {
 	return p
 }
 
+// replicate sets how often the command runs to a number of decoded YAML, where it is one above 0.
+func (p *Place) replicate(number any) {
+	if n, ok := number.(int); ok && n > 0 {
+		p.Replicas = min(n, MostReplicas)
+	}
+}
+
 // predictor returns the place of what the predictor of a KServe InferenceService holds: it says the
 // least and the most replicas. Other objects with containers say neither.
 func (p Place) predictor(object map[string]any) Place {
 	least, most := object["minReplicas"], object["maxReplicas"]
-	if n, ok := least.(int); ok && n > 0 {
-		p.Replicas = min(n, MostReplicas)
-	}
+	p.replicate(least)
 	if most != nil && most != least {
 		p.Scaler = map[string]any{"spec": object}
 	}
@@ -163,6 +166,12 @@ func At(value any, path ...string) any {
 		value = object[key]
 	}
 	return value
+}
+
+// textAt returns the text at a path of keys of decoded YAML; empty without one.
+func textAt(value any, path ...string) string {
+	text, _ := At(value, path...).(string)
+	return text
 }
 
 // stringsOf returns a list of words, nil for anything else.

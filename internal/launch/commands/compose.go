@@ -149,12 +149,9 @@ func composeVariables(service map[string]any) (list []any) {
 func composeFiles(document, service map[string]any) (list []map[string]string) {
 	items, _ := service["configs"].([]any)
 	for _, item := range items {
-		source, _ := At(item, "source").(string)
-		target, _ := At(item, "target").(string)
-		text, _ := At(document["configs"], source, "content").(string)
+		text := textAt(document["configs"], textAt(item, "source"), "content")
 		if text != "" {
-			list = append(list, map[string]string{
-				Base(target): text})
+			list = append(list, map[string]string{Base(textAt(item, "target")): text})
 		}
 	}
 	return list

@@ -166,10 +166,7 @@ func mainContainer(template any) map[string]any {
 // (https://kserve.github.io/website, LLMInferenceService): the well-known configurations start vLLM
 // with the model, the parallelism and VLLM_ADDITIONAL_ARGS.
 func (m *manifest) inferenceService(spec map[string]any, around Place) {
-	name, _ := At(spec, "model", "name").(string)
-	if name == "" {
-		name = modelOf(At(spec, "model", "uri"))
-	}
+	name := cmp.Or(textAt(spec, "model", "name"), modelOf(At(spec, "model", "uri")))
 	if m.nameless(name, "LLMInferenceService", around) {
 		return
 	}
@@ -263,10 +260,8 @@ func (m *manifest) predictor(spec map[string]any, around Place) {
 	place := around.within(predictor).predictor(predictor)
 	var name string
 	var words []string
-	runtime, _ := model["runtime"].(string)
-	if image, ok := m.runtimes[runtime]["image"].(string); ok {
-		place.Image = image
-	}
+	runtime := textAt(model, "runtime")
+	place.Image = cmp.Or(textAt(m.runtimes[runtime], "image"), place.Image)
 	for _, word := range append(stringsOf(m.runtimes[runtime]["args"]),
 		stringsOf(model["args"])...) {
 		key, value, _ := strings.Cut(word, "=")
@@ -279,16 +274,9 @@ func (m *manifest) predictor(spec map[string]any, around Place) {
 			words = append(words, word)
 		}
 	}
-	if name == "" {
-		name = modelOf(model["storageUri"])
-	}
-	if name == "" {
-		name, _ = At(model, "storage", "path").(string)
-	}
 	set := m.environment(model["env"])
-	if id := set.values["MODEL_ID"]; name == "" {
-		name = id
-	}
+	name = cmp.Or(name, modelOf(model["storageUri"]), textAt(model, "storage", "path"),
+		set.values["MODEL_ID"])
 	if m.nameless(name, "InferenceService", around) {
 		return
 	}
@@ -305,8 +293,8 @@ func (m *manifest) kubeAI(spec map[string]any, around Place) {
 	name := modelOf(spec["url"])
 	engine, _ := spec["engine"].(string)
 	place := around.within(spec)
-	if n, ok := spec["minReplicas"].(int); ok && n > 0 && place.Replicas == 0 {
-		place.Replicas = min(n, MostReplicas)
+	if place.Replicas == 0 {
+		place.replicate(spec["minReplicas"])
 	}
 	// Profiles are named like nvidia-gpu-l4:2 (charts/kubeai/values.yaml).
 	profile, _ := spec["resourceProfile"].(string)
@@ -337,9 +325,9 @@ func (m *manifest) productionStack(model map[string]any, around Place) {
 		flag{"maxNumSeqs", "--max-num-seqs"},
 		flag{"gpuMemoryUtilization", "--gpu-memory-utilization"})...)
 	if At(model, "lmcacheConfig", "enabled") == true {
-		role, _ := At(model, "lmcacheConfig", "kvRole").(string)
+		role := cmp.Or(textAt(model, "lmcacheConfig", "kvRole"), "kv_both")
 		words = append(words, "--kv-transfer-config", fmt.Sprintf(
-			`{"kv_connector":"LMCacheConnectorV1","kv_role":%q}`, cmp.Or(role, "kv_both")))
+			`{"kv_connector":"LMCacheConnectorV1","kv_role":%q}`, role))
 	}
 	words = append(words, stringsOf(At(model, "vllmConfig", "extraArgs"))...)
 	place := around
@@ -356,10 +344,8 @@ func (m *manifest) productionStack(model map[string]any, around Place) {
 // modelService adds the commands of the values of llm-d's modelservice chart
 // (llm-d-incubation/llm-d-modelservice, values.yaml).
 func (m *manifest) modelService(document map[string]any, around Place) {
-	name, _ := At(document, "modelArtifacts", "name").(string)
-	if name == "" {
-		name = modelOf(At(document, "modelArtifacts", "uri"))
-	}
+	name := cmp.Or(textAt(document, "modelArtifacts", "name"),
+		modelOf(At(document, "modelArtifacts", "uri")))
 	_, apart := document["prefill"].(map[string]any)
 	apart = apart && At(document, "prefill", "create") != false
 	for _, role := range []string{"prefill", "decode"} {
@@ -386,10 +372,7 @@ func (m *manifest) modelService(document map[string]any, around Place) {
 // recipe adds the commands of a recipe of srt-slurm (github.com/ishandhanani/srt-slurm): options of
 // the engine for each pool, and how many workers there are.
 func (m *manifest) recipe(document, backend map[string]any, around Place) {
-	engine, _ := backend["type"].(string)
-	if engine == "" {
-		engine = "sglang"
-	}
+	engine := cmp.Or(textAt(backend, "type"), "sglang")
 	configs, _ := backend[engine+"_config"].(map[string]any)
 	for _, pool := range []string{"prefill", "decode", "aggregated"} {
 		options, ok := configs[pool].(map[string]any)
@@ -401,15 +384,16 @@ func (m *manifest) recipe(document, backend map[string]any, around Place) {
 		workers, _ := At(document, "resources", strings.Replace(pool, "aggregated", "agg", 1)+
 			"_workers").(int)
 		place.Replicas = min(max(1, workers), MostReplicas)
-		place.Image, _ = At(document, "model", "container").(string)
-		place.Precision, _ = At(document, "model", "precision").(string)
-		place.Product, _ = At(document, "resources", "gpu_type").(string)
-		name, _ := At(document, "model", "path").(string)
+		place.Image = textAt(document, "model", "container")
+		place.Precision = textAt(document, "model", "precision")
+		place.Product = textAt(document, "resources", "gpu_type")
+		name := textAt(document, "model", "path")
 		if strings.HasPrefix(name, "dsr1") { // as recipes abbreviate it
 			name = "deepseek-ai/DeepSeek-R1"
 		}
-		if engine != "trtllm" {
-			name = servedName(options, name)
+		if served := textAt(options, "served-model-name"); engine != "trtllm" &&
+			strings.Contains(served, "/") {
+			name = served
 		}
 		if !m.engine(engine, name, options, place) {
 			m.skipped = append(m.skipped, fmt.Sprintf("the engine %s of the recipe is not known",
@@ -453,35 +437,18 @@ func (m *manifest) engineFile(program, name string, options map[string]any, arou
 		Place: around})
 }
 
-// servedName returns the name of a model: the one under which a pool serves it, or another.
-func servedName(options map[string]any, otherwise string) string {
-	if name, ok := options["served-model-name"].(string); ok && strings.Contains(name, "/") {
-		return name
-	}
-	return otherwise
-}
-
 // rayConfig adds the command of an LLMConfig of Ray Serve
 // (https://docs.ray.io/en/latest/serve/api, ray.serve.llm.LLMConfig).
 func (m *manifest) rayConfig(config map[string]any, around Place) {
 	loading := config["model_loading_config"]
-	name, _ := At(loading, "model_source").(string)
-	if name == "" {
-		name, _ = At(loading, "model_id").(string)
-	}
+	name := cmp.Or(textAt(loading, "model_source"), textAt(loading, "model_id"))
 	options, _ := config["engine_kwargs"].(map[string]any)
 	place := around
 	deployment := config["deployment_config"]
-	if n, ok := At(deployment, "num_replicas").(int); ok && n > 0 {
-		place.Replicas = min(n, MostReplicas)
-	}
-	if n, ok := At(deployment, "autoscaling_config", "min_replicas").(int); ok && n > 0 {
-		place.Replicas = min(n, MostReplicas)
-	}
+	place.replicate(At(deployment, "num_replicas"))
+	place.replicate(At(deployment, "autoscaling_config", "min_replicas"))
 	m.ranges(At(deployment, "autoscaling_config", "max_replicas"), place)
-	if kind, ok := config["accelerator_type"].(string); ok {
-		place.Product = kind
-	}
+	place.Product = cmp.Or(textAt(config, "accelerator_type"), place.Product)
 	engine := "vllm"
 	if strings.Contains(fmt.Sprint(config["server_cls"]), "SGLang") {
 		engine = "sglang"

@@ -40,26 +40,20 @@ func readContainers(documents []map[string]any, given map[string]string,
 		return document["kind"] == "InferenceService"
 	})
 	for _, document := range documents {
-		switch document["kind"] {
-		case "ServingRuntime", "ClusterServingRuntime":
-			if name, ok := At(document, "metadata", "name").(string); ok && serves {
-				m.runtimes[name] = mainContainer(document["spec"])
-			}
-		case "LLMInferenceServiceConfig":
-			if name, ok := At(document, "metadata", "name").(string); ok {
-				m.bases[name], _ = document["spec"].(map[string]any)
-			}
-		case "ConfigMap":
-			if name, ok := At(document, "metadata", "name").(string); ok {
-				m.configs[name] = Texts(document["data"])
-			}
-		case "HorizontalPodAutoscaler":
-			target, _ := At(document, "spec", "scaleTargetRef", "name").(string)
-			m.scalers[target] = document
+		name, named := At(document, "metadata", "name").(string)
+		switch kind := document["kind"]; {
+		case named && serves && (kind == "ServingRuntime" || kind == "ClusterServingRuntime"):
+			m.runtimes[name] = mainContainer(document["spec"])
+		case named && kind == "LLMInferenceServiceConfig":
+			m.bases[name], _ = document["spec"].(map[string]any)
+		case named && kind == "ConfigMap":
+			m.configs[name] = Texts(document["data"])
+		case kind == "HorizontalPodAutoscaler":
+			m.scalers[textAt(document, "spec", "scaleTargetRef", "name")] = document
 		}
 	}
 	for _, document := range documents {
-		name, _ := At(document, "metadata", "name").(string)
+		name := textAt(document, "metadata", "name")
 		if m.runtimes[name] != nil && document["kind"] != "InferenceService" {
 			continue // which starts what an InferenceService gives it
 		}
@@ -90,8 +84,7 @@ func (m *manifest) based(document map[string]any) map[string]any {
 	}
 	spec := map[string]any{}
 	for _, reference := range references[:min(len(references), mostDocuments)] {
-		name, _ := At(reference, "name").(string)
-		merge(spec, m.bases[name])
+		merge(spec, m.bases[textAt(reference, "name")])
 	}
 	own, _ := document["spec"].(map[string]any)
 	merge(spec, own)
@@ -219,12 +212,8 @@ func (m *manifest) container(container map[string]any, around Place) {
 	}
 	job.tell(set)
 	around.Product = cmp.Or(around.Product, job.product)
-	for _, path := range [][]string{{"service", "replicas"},
-		{"service", "replica_policy", "min_replicas"}} { // of SkyPilot
-		if n, ok := At(container, path...).(int); ok && n > 0 {
-			around.Replicas = min(n, MostReplicas)
-		}
-	}
+	around.replicate(At(container, "service", "replicas")) // of SkyPilot
+	around.replicate(At(container, "service", "replica_policy", "min_replicas"))
 	m.ranges(At(container, "service", "replica_policy", "max_replicas"), around)
 	// Those of dstack are a range.
 	if from, to, ranged := strings.Cut(fmt.Sprint(container["replicas"]), ".."); ranged {
@@ -295,9 +284,7 @@ func (m *manifest) environment(value any) variables {
 		name, named := variable["name"].(string)
 		text, ok := variable["value"].(string)
 		if from := At(variable, "valueFrom", "configMapKeyRef"); from != nil {
-			config, _ := At(from, "name").(string)
-			key, _ := At(from, "key").(string)
-			text, ok = m.configs[config][key]
+			text, ok = m.configs[textAt(from, "name")][textAt(from, "key")]
 		}
 		if pair, is := item.(string); is { // of dstack
 			name, text, ok = strings.Cut(pair, "=")

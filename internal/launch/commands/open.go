@@ -66,18 +66,16 @@ func named(value, name string) string {
 
 // withoutMarks returns a text without what is not known.
 func withoutMarks(text string) string {
-	for {
-		before, rest, found := strings.Cut(text, open)
-		if !found {
-			return text
-		}
-		_, after, _ := strings.Cut(rest, closed)
-		text = before + after
-	}
+	return replaceMarks(text, func(string) string { return "" })
 }
 
 // reopened returns a text with variables in place of its marks.
 func reopened(text string) string {
+	return replaceMarks(text, func(name string) string { return "${" + cmp.Or(name, "_") + "}" })
+}
+
+// replaceMarks returns a text with others in place of its marks, by the names of these.
+func replaceMarks(text string, by func(name string) string) string {
 	for {
 		before, rest, found := strings.Cut(text, open)
 		if !found {
@@ -85,7 +83,7 @@ func reopened(text string) string {
 		}
 		said, after, _ := strings.Cut(rest, closed)
 		_, name, _ := strings.Cut(said, ":")
-		text = before + "${" + cmp.Or(name, "_") + "}" + after
+		text = before + by(name) + after
 	}
 }
 

@@ -233,8 +233,7 @@ func (r *Reading) interpretDrafter(engine string) {
 	}
 	// llama.cpp's names begin with draft-, or are ngram-simple and the like.
 	switch lower := strings.TrimPrefix(strings.ToLower(name), "draft-"); {
-	case lower == "eagle3", engine == "trtllm" && lower == "eagle",
-		name == "" && isEAGLE3(f.model):
+	case lower == "eagle3", engine == "trtllm" && lower == "eagle", name == "" && isEAGLE3(f.model):
 		f.method, f.vocabulary = "eagle", 32000
 	case lower == "nextn", lower == "mtp", strings.HasSuffix(lower, "_mtp"),
 		lower == "eagle" && f.model == "":

@@ -21,8 +21,7 @@ func lmdeploy() *Engine {
 		interpret: func(r *Reading) {
 			r.Set("engine.preset", "lmdeploy")
 			if backend, _ := r.Take("backend"); backend == "pytorch" {
-				r.Note("--backend pytorch is not simulated; it is read as the nearest, " +
-					"TurboMind")
+				r.Note("--backend pytorch is not simulated; it is read as the nearest, TurboMind")
 			}
 			r.sharedHeads()
 		},

@@ -75,8 +75,7 @@ func assemble(packed, worker []byte, served bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := content{Program: template.HTML(base64.StdEncoding.EncodeToString(packed)),
-		Served: served}
+	c := content{Program: template.HTML(base64.StdEncoding.EncodeToString(packed)), Served: served}
 	style, err := sources.ReadFile("style.css")
 	if err != nil {
 		return nil, err
@@ -97,8 +96,7 @@ func assemble(packed, worker []byte, served bool) ([]byte, error) {
 	}
 	c.First = template.JS(text) // encoding/json escapes <, > and &
 	for _, name := range []string{"vendor/htm-preact.js", "simulator.js", "settings.js",
-		"frames.js",
-		"pen.js", "pictures.js", "panel.js", "planner.js", "input.js", "app.js",
+		"frames.js", "pen.js", "pictures.js", "panel.js", "planner.js", "input.js", "app.js",
 		"book/*.js", "book/chapters/*.js", // book.js orders the chapters
 		"start.js"} {
 		files, err := fs.Glob(sources, name)

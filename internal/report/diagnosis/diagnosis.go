@@ -79,8 +79,7 @@ func drafts(d *scenarios.SpeculationResult) []string {
 		return nil
 	}
 	text := fmt.Sprintf("A step gives a sequence %.2f tokens: %.0f%% of the drafted ones are "+
-		"accepted; "+
-		"drafting takes %.0f%% of the time, and %.0f%% of the arithmetic is wasted.",
+		"accepted; drafting takes %.0f%% of the time, and %.0f%% of the arithmetic is wasted.",
 		d.TokensPerStep, d.AcceptanceRate, 100*d.DraftTime, 100*d.WastedFLOPs)
 	if d.Speedup != nil {
 		text += fmt.Sprintf(" Tokens reach a user %.2f times as fast as without drafts, "+
@@ -150,8 +149,7 @@ func Cause(r *scenarios.Result, first bool) string {
 			units.FormatDuration(r.Decode.Plain/1000))
 	case r.Decode != nil:
 		return fmt.Sprintf("steps run %.0f%% of the time, and a step that decodes for %s takes "+
-			"%s on average, bound by %s", 100*r.Busy,
-			units.Plural(r.Decode.Batch, "sequence"),
+			"%s on average, bound by %s", 100*r.Busy, units.Plural(r.Decode.Batch, "sequence"),
 			units.FormatDuration(r.Decode.Step/1000), BoundWords(r.Decode.Bound))
 	}
 	return fmt.Sprintf("steps run %.0f%% of the time", 100*r.Busy)

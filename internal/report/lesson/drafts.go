@@ -97,8 +97,7 @@ func (r random) coin() float64 {
 
 // verify drafts some words and has the engine verify them: how many are accepted, and the word that
 // follows these.
-func (r random) verify(algorithm generate.Algorithm, drafted []int32) (accepted int,
-	next int32) {
+func (r random) verify(algorithm generate.Algorithm, drafted []int32) (accepted int, next int32) {
 	target, draft := make([][]float64, len(drafted)+1), make([][]float64, len(drafted))
 	for i := range target {
 		target[i], _ = laws()

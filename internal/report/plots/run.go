@@ -168,8 +168,7 @@ func (c timed) steps(i int, s Series) {
 		if j == 0 {
 			name = s.Name
 		}
-		c.line(name, piece, draw.LineStyle{Color: colour(i), Width: vg.Points(1)},
-			plotter.PostStep)
+		c.line(name, piece, draw.LineStyle{Color: colour(i), Width: vg.Points(1)}, plotter.PostStep)
 	}
 }
 

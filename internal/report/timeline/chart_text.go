@@ -32,8 +32,7 @@ func Charts(charts []*Chart) (p doc.Blocks) {
 		p.Gap()
 	}
 	p.Text(fmt.Sprintf("· waits  ▒ prefill  █ decode  ░ complete, held by a static batch; %s in "+
-		"all; at the right the latency of the request.",
-		units.FormatDuration(whole.Seconds())))
+		"all; at the right the latency of the request.", units.FormatDuration(whole.Seconds())))
 	return p
 }
 

@@ -46,8 +46,7 @@ const TraceHead = `{"displayTimeUnit":`
 
 // NewTrace starts a trace in a new file. It holds at most the given number of events. The
 // ledger says what an accelerator does in each step, as scenarios.Simulation.Ledger does.
-func NewTrace(name string, events int, ledger func(*sim.Leap) steptime.Ledger) (*Trace,
-	error) {
+func NewTrace(name string, events int, ledger func(*sim.Leap) steptime.Ledger) (*Trace, error) {
 	file, err := files.Create(name)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ const maxMessages = 1 << 14
 // cache is found again.
 func conversation(messages []message) ([]Prompt, error) {
 	if len(messages) == 0 || len(messages) > maxMessages {
-		return nil, invalid("messages", "messages: found %d, allowed: 1 to %d", len(messages),
+		return nil, Invalid("messages", "messages: found %d, allowed: 1 to %d", len(messages),
 			maxMessages)
 	}
 	var text strings.Builder
@@ -45,7 +45,7 @@ func conversation(messages []message) ([]Prompt, error) {
 		case "reasoning", "item_reference":
 			continue
 		default:
-			return nil, invalid("messages",
+			return nil, Invalid("messages",
 				"messages.%d.role: found %q, allowed: system, developer, user, assistant, tool",
 				i, shorten(role))
 		}
@@ -75,7 +75,7 @@ func (m *message) text(i int) (string, error) {
 	}
 	var parts []part
 	if json.Unmarshal(m.Content, &parts) != nil {
-		return "", invalid("messages",
+		return "", Invalid("messages",
 			"messages.%d.content: found something other than a text or a list of parts", i)
 	}
 	var all strings.Builder
@@ -84,10 +84,9 @@ func (m *message) text(i int) (string, error) {
 		case "text", "input_text", "output_text", "":
 			all.WriteString(p.Text)
 		default:
-			return "", invalid("messages",
+			return "", Invalid("messages",
 				"messages.%d.content.%d.type: found %q, allowed: text; the model reads "+
-					"nothing else",
-				i, k, shorten(p.Type))
+					"nothing else", i, k, shorten(p.Type))
 		}
 	}
 	return all.String(), nil
@@ -99,19 +98,19 @@ func input(instructions string, raw json.RawMessage) ([]Prompt, error) {
 	if instructions != "" {
 		content, err := json.Marshal(instructions)
 		if err != nil {
-			return nil, invalid("instructions", "instructions: %v", err)
+			return nil, Invalid("instructions", "instructions: %v", err)
 		}
 		messages = append(messages, message{Role: "system", Content: content})
 	}
 	if absent(raw) {
-		return nil, invalid("input", "input: found none")
+		return nil, Invalid("input", "input: found none")
 	}
 	var one string
 	var list []message
 	if json.Unmarshal(raw, &one) == nil {
 		list = []message{{Role: "user", Content: raw}}
 	} else if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, invalid("input",
+		return nil, Invalid("input",
 			"input: found something other than a text or a list of messages")
 	}
 	return conversation(append(messages, list...))

@@ -60,8 +60,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// invalid returns the error of a field.
-func invalid(param, format string, args ...any) *Error {
+// Invalid returns the error of a field; an empty name stands for the request as a whole.
+func Invalid(param, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Param: param,
 		Message: fmt.Sprintf(format, args...)}
 }
@@ -90,12 +90,12 @@ func jsonError(err error) *Error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &wrong):
-		return invalid(wrong.Field, "%s: found a JSON %s of the wrong kind", wrong.Field,
+		return Invalid(wrong.Field, "%s: found a JSON %s of the wrong kind", wrong.Field,
 			wrong.Value)
 	case errors.As(err, &syntax):
-		return invalid("", "the body is not JSON: %v at byte %d", syntax, syntax.Offset)
+		return Invalid("", "the body is not JSON: %v at byte %d", syntax, syntax.Offset)
 	}
-	return invalid("", "the body is not JSON: %v", err)
+	return Invalid("", "the body is not JSON: %v", err)
 }
 
 // shorten cuts what a client sent to a length that fits into a message.

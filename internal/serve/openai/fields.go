@@ -94,13 +94,13 @@ func refuseFields(endpoint Endpoint, fields map[string]json.RawMessage) error {
 		asks := !idle(value) || f.name == "prompt_logprobs" && !absent(value) &&
 			string(value) != "false"
 		if asks && (f.allowed == "" || f.allowed != compact(value)) {
-			return invalid(f.name, "%s: %s", f.name, f.why)
+			return Invalid(f.name, "%s: %s", f.name, f.why)
 		}
 	}
 	for other, names := range prompting() {
 		for _, name := range names {
 			if Endpoint(other) != endpoint && !idle(fields[name]) {
-				return invalid(name, "%s: this endpoint reads %s", name, prompting()[endpoint][0])
+				return Invalid(name, "%s: this endpoint reads %s", name, prompting()[endpoint][0])
 			}
 		}
 	}

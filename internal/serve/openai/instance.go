@@ -29,16 +29,16 @@ func Instance(schema json.RawMessage, words Words) ([]byte, error) {
 	decoder.UseNumber()
 	var root any
 	if err := decoder.Decode(&root); err != nil {
-		return nil, invalid("schema", "schema: not JSON: %v", err)
+		return nil, Invalid("schema", "schema: not JSON: %v", err)
 	}
 	m := &maker{root: root, words: words}
 	value, err := m.value(root, 0)
 	if err != nil {
-		return nil, invalid("schema", "schema: %v", err)
+		return nil, Invalid("schema", "schema: %v", err)
 	}
 	m.steps = 0
 	if broken, err := m.broken(root, plain(json.RawMessage(value)), 0); err == nil && broken != "" {
-		return nil, invalid("schema", "schema: %s: this server makes up no value that keeps it",
+		return nil, Invalid("schema", "schema: %s: this server makes up no value that keeps it",
 			broken)
 	}
 	return value, nil

@@ -85,17 +85,17 @@ func (r *Request) readLogprobs(b *body) error {
 	r.Logprobs = -1
 	switch {
 	case r.Endpoint == Responses && !idle(b.TopLogprobs):
-		return invalid("top_logprobs", "top_logprobs: this endpoint gives no probabilities")
+		return Invalid("top_logprobs", "top_logprobs: this endpoint gives no probabilities")
 	case absent(b.Logprobs) || string(b.Logprobs) == "false":
 		if !idle(b.TopLogprobs) {
-			return invalid("top_logprobs", "top_logprobs: only allowed where logprobs is true")
+			return Invalid("top_logprobs", "top_logprobs: only allowed where logprobs is true")
 		}
 		return nil
 	}
 	number := b.Logprobs
 	if r.Endpoint != Completions {
 		if string(b.Logprobs) != "true" {
-			return invalid("logprobs", "logprobs: found something other than true or false")
+			return Invalid("logprobs", "logprobs: found something other than true or false")
 		}
 		if number = b.TopLogprobs; absent(number) {
 			number = []byte("0")
@@ -104,7 +104,7 @@ func (r *Request) readLogprobs(b *body) error {
 	if json.Unmarshal(number, &r.Logprobs) != nil || r.Logprobs < 0 ||
 		r.Logprobs > MostAlternatives {
 		r.Logprobs = -1
-		return invalid("logprobs", "logprobs: found %s, allowed: 0 to %d alternatives",
+		return Invalid("logprobs", "logprobs: found %s, allowed: 0 to %d alternatives",
 			shorten(string(number)), MostAlternatives)
 	}
 	return nil

@@ -112,7 +112,7 @@ func Parse(endpoint Endpoint, data []byte) (*Request, error) {
 	if o := b.StreamOptions; o != nil {
 		r.IncludeUsage, r.ContinuousUsage = o.IncludeUsage, o.Continuous
 		if !b.Stream {
-			return nil, invalid("stream_options",
+			return nil, Invalid("stream_options",
 				"stream_options: only allowed where stream is true")
 		}
 	}
@@ -145,7 +145,7 @@ func (r *Request) readLimits(b *body) error {
 		r.N = *b.N
 	}
 	if r.N < 1 || r.N > maxN {
-		return invalid("n", "n: found %d, allowed: 1 to %d", r.N, maxN)
+		return Invalid("n", "n: found %d, allowed: 1 to %d", r.N, maxN)
 	}
 	for _, limit := range []struct {
 		name  string
@@ -156,7 +156,7 @@ func (r *Request) readLimits(b *body) error {
 			continue
 		}
 		if *limit.value < 1 || *limit.value > maxTokens {
-			return invalid(limit.name, "%s: found %d, allowed: 1 to %d", limit.name, *limit.value,
+			return Invalid(limit.name, "%s: found %d, allowed: 1 to %d", limit.name, *limit.value,
 				maxTokens)
 		}
 		r.MaxTokens = *limit.value
@@ -166,7 +166,7 @@ func (r *Request) readLimits(b *body) error {
 		most = r.MaxTokens
 	}
 	if r.MinTokens < 0 || r.MinTokens > most {
-		return invalid("min_tokens", "min_tokens: found %d, allowed: 0 to %d", r.MinTokens, most)
+		return Invalid("min_tokens", "min_tokens: found %d, allowed: 0 to %d", r.MinTokens, most)
 	}
 	return nil
 }
@@ -180,14 +180,14 @@ func (r *Request) readStop(b *body) error {
 	if json.Unmarshal(b.Stop, &one) == nil {
 		r.Stop = []string{one}
 	} else if err := json.Unmarshal(b.Stop, &r.Stop); err != nil {
-		return invalid("stop", "stop: found something other than a text or a list of texts")
+		return Invalid("stop", "stop: found something other than a text or a list of texts")
 	}
 	if len(r.Stop) > maxStop {
-		return invalid("stop", "stop: found %d texts, allowed: at most %d", len(r.Stop), maxStop)
+		return Invalid("stop", "stop: found %d texts, allowed: at most %d", len(r.Stop), maxStop)
 	}
 	for _, s := range r.Stop {
 		if s == "" {
-			return invalid("stop", "stop: found an empty text")
+			return Invalid("stop", "stop: found an empty text")
 		}
 	}
 	return nil
@@ -197,15 +197,15 @@ func (r *Request) readStop(b *body) error {
 func (b *body) refuse(*body) error {
 	switch {
 	case b.Temperature != nil && !(*b.Temperature >= 0 && *b.Temperature <= 2):
-		return invalid("temperature", "temperature: found %v, allowed: 0 to 2", *b.Temperature)
+		return Invalid("temperature", "temperature: found %v, allowed: 0 to 2", *b.Temperature)
 	case b.TopP != nil && !(*b.TopP > 0 && *b.TopP <= 1):
-		return invalid("top_p", "top_p: found %v, allowed: above 0, at most 1", *b.TopP)
+		return Invalid("top_p", "top_p: found %v, allowed: above 0, at most 1", *b.TopP)
 	case b.Echo:
-		return invalid("echo", "echo: this server does not repeat prompts")
+		return Invalid("echo", "echo: this server does not repeat prompts")
 	case b.Suffix != "":
-		return invalid("suffix", "suffix: this server does not fill in the middle of texts")
+		return Invalid("suffix", "suffix: this server does not fill in the middle of texts")
 	case b.IncludeStop:
-		return invalid("include_stop_str_in_output",
+		return Invalid("include_stop_str_in_output",
 			"include_stop_str_in_output: this server ends answers before the text at which to stop")
 	}
 	return nil
@@ -214,7 +214,7 @@ func (b *body) refuse(*body) error {
 // prompts reads a text, a list of texts, a list of tokens, or a list of those.
 func prompts(raw json.RawMessage) ([]Prompt, error) {
 	if absent(raw) {
-		return nil, invalid("prompt", "prompt: found none")
+		return nil, Invalid("prompt", "prompt: found none")
 	}
 	var list []Prompt
 	var one string
@@ -231,14 +231,14 @@ func prompts(raw json.RawMessage) ([]Prompt, error) {
 	case json.Unmarshal(raw, &tokens) == nil:
 		rows = [][]int64{tokens}
 	case json.Unmarshal(raw, &rows) != nil:
-		return nil, invalid("prompt",
+		return nil, Invalid("prompt",
 			"prompt: found something other than a text, tokens, or a list of either")
 	}
 	for _, row := range rows {
 		p := Prompt{Tokens: make([]int32, len(row))}
 		for i, t := range row {
 			if t < 0 || t > math.MaxInt32 {
-				return nil, invalid("prompt", "prompt: found token %d, allowed: numbers of tokens",
+				return nil, Invalid("prompt", "prompt: found token %d, allowed: numbers of tokens",
 					t)
 			}
 			p.Tokens[i] = int32(t)
@@ -246,12 +246,12 @@ func prompts(raw json.RawMessage) ([]Prompt, error) {
 		list = append(list, p)
 	}
 	if len(list) == 0 || len(list) > maxPrompts {
-		return nil, invalid("prompt", "prompt: found %d prompts, allowed: 1 to %d", len(list),
+		return nil, Invalid("prompt", "prompt: found %d prompts, allowed: 1 to %d", len(list),
 			maxPrompts)
 	}
 	for _, p := range list {
 		if p.Text == "" && len(p.Tokens) == 0 {
-			return nil, invalid("prompt", "prompt: found an empty one")
+			return nil, Invalid("prompt", "prompt: found an empty one")
 		}
 	}
 	return list, nil

@@ -14,8 +14,7 @@ type object = map[string]any
 // understood returns an error for a keyword that restricts values in a way that is not followed.
 func understood(s object) error {
 	for _, key := range []string{"not", "if", "patternProperties", "contains",
-		"dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef",
-		"$recursiveRef"} {
+		"dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef"} {
 		if _, found := s[key]; found {
 			return fmt.Errorf("%s: this server cannot make up values for it", key)
 		}

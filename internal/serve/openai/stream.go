@@ -163,8 +163,7 @@ func (s *Stream) beginResponse(c *Choice) {
 		field{"item", mustMarshal(s.item(&empty, "in_progress"))})
 	if c.Call == "" {
 		s.event("response.content_part.added", s.itemID(c), zero("output_index"),
-			zero("content_index"),
-			field{"part", mustMarshal(textPart(""))})
+			zero("content_index"), field{"part", mustMarshal(textPart(""))})
 	}
 }
 
@@ -181,15 +180,12 @@ func (s *Stream) pieceOfResponse(c *Choice, text string) {
 func (s *Stream) finishResponse(c *Choice, u *Usage) {
 	if c.Call != "" {
 		s.event("response.function_call_arguments.done", s.itemID(c), zero("output_index"),
-			field{"arguments", quote(c.Text)},
-			field{"name", quote(c.Call)})
+			field{"arguments", quote(c.Text)}, field{"name", quote(c.Call)})
 	} else {
 		s.event("response.output_text.done", s.itemID(c), zero("output_index"),
-			zero("content_index"),
-			field{"text", quote(c.Text)}, field{"logprobs", []byte("[]")})
+			zero("content_index"), field{"text", quote(c.Text)}, field{"logprobs", []byte("[]")})
 		s.event("response.content_part.done", s.itemID(c), zero("output_index"),
-			zero("content_index"),
-			field{"part", mustMarshal(textPart(c.Text))})
+			zero("content_index"), field{"part", mustMarshal(textPart(c.Text))})
 	}
 	s.event("response.output_item.done", zero("output_index"),
 		field{"item", mustMarshal(s.item(c, "completed"))})

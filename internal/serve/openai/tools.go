@@ -53,13 +53,13 @@ type structured struct {
 // message is the result of a function: so a client's loop over tools comes to an end.
 func (r *Request) readTools(b *body) error {
 	if len(b.Tools) > maxTools {
-		return invalid("tools", "tools: found %d, allowed: at most %d", len(b.Tools), maxTools)
+		return Invalid("tools", "tools: found %d, allowed: at most %d", len(b.Tools), maxTools)
 	}
 	functions := make([]*Function, 0, len(b.Tools))
 	for i := range b.Tools {
 		t := &b.Tools[i]
 		if t.Type != "function" {
-			return invalid("tools", "tools.%d.type: found %q, allowed: function", i,
+			return Invalid("tools", "tools.%d.type: found %q, allowed: function", i,
 				shorten(t.Type))
 		}
 		f := t.Function
@@ -67,7 +67,7 @@ func (r *Request) readTools(b *body) error {
 			f = &Function{Name: t.Name, Parameters: t.Parameters}
 		}
 		if f.Name == "" {
-			return invalid("tools", "tools.%d: found no name of a function", i)
+			return Invalid("tools", "tools.%d: found no name of a function", i)
 		}
 		functions = append(functions, f)
 	}
@@ -82,12 +82,12 @@ func (r *Request) readTools(b *body) error {
 				return nil
 			}
 		}
-		return invalid("tool_choice", "tool_choice: found %q, which is none of the tools",
+		return Invalid("tool_choice", "tool_choice: found %q, which is none of the tools",
 			shorten(name))
 	}
 	switch {
 	case mode == "required" && len(functions) == 0:
-		return invalid("tool_choice", "tool_choice: found \"required\" without tools")
+		return Invalid("tool_choice", "tool_choice: found \"required\" without tools")
 	case mode == "none" || len(functions) == 0:
 	case mode == "required" || waiting(b):
 		r.Call = functions[0]
@@ -105,7 +105,7 @@ func toolChoice(raw json.RawMessage) (mode, name string, err error) {
 		case "auto", "none", "required":
 			return mode, "", nil
 		}
-		return "", "", invalid("tool_choice",
+		return "", "", Invalid("tool_choice",
 			"tool_choice: found %q, allowed: auto, none, required, or a function", shorten(mode))
 	}
 	var c choice
@@ -115,7 +115,7 @@ func toolChoice(raw json.RawMessage) (mode, name string, err error) {
 		}
 	}
 	if name == "" {
-		return "", "", invalid("tool_choice", "tool_choice: found no name of a function")
+		return "", "", Invalid("tool_choice", "tool_choice: found no name of a function")
 	}
 	return "", name, nil
 }
@@ -134,7 +134,7 @@ func (b *body) structure() (*format, error) {
 		value json.RawMessage
 	}{{"choice", s.Choice}, {"regex", s.Regex}, {"grammar", s.Grammar}, {"structural_tag", s.Tag}} {
 		if name := prefix + field.name; !idle(field.value) {
-			return nil, invalid(name, "%s: this server makes up texts, and JSON of a schema", name)
+			return nil, Invalid(name, "%s: this server makes up texts, and JSON of a schema", name)
 		}
 	}
 	switch {
@@ -172,10 +172,10 @@ func (r *Request) readSchema(b *body) error {
 			r.Schema = f.Nested.Schema
 		}
 		if absent(r.Schema) {
-			return invalid("response_format", "response_format: found no schema")
+			return Invalid("response_format", "response_format: found no schema")
 		}
 	default:
-		return invalid("response_format",
+		return Invalid("response_format",
 			"response_format.type: found %q, allowed: text, json_object, json_schema",
 			shorten(f.Type))
 	}

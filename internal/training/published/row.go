@@ -78,8 +78,7 @@ func (r record) job(model *models.Architecture, m training.Machine, optimizer st
 	stated := func(columns ...string) int { return max(1, r.count(columns...)) }
 	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus", "n_accel"),
 		Batch: r.count("gbs_seqs", "global_batch_seqs"), Seq: r.count("seq_len_tok"),
-		Precision: hardware.BF16, Optimizer: known, Method: training.Pretrain,
-		Attention: attention}
+		Precision: hardware.BF16, Optimizer: known, Method: training.Pretrain, Attention: attention}
 	j.Layout = training.Layout{Tensor: stated("tp"), Pipeline: stated("pp"),
 		Context: stated("cp"), Expert: stated("ep"), Virtual: stated("vp"),
 		Micro: stated("mbs_seqs", "micro_batch_seqs", "micro_bs"), Recompute: training.NoRecompute}

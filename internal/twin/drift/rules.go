@@ -21,8 +21,7 @@ func Rules(ctx context.Context, server *fit.Server, d *scenarios.Fitted) (string
 	t := &d.Traffic
 	if t.Rate == 0 || t.Prompt == 0 || t.Output == 0 {
 		return "", fmt.Errorf("the deployment does not say to which traffic it was fitted, " +
-			"without " +
-			"which there are no limits; fit it to requests or to metrics")
+			"without which there are no limits; fit it to requests or to metrics")
 	}
 	run := observed.Run{Name: "rules"}
 	rng := rand.New(rand.NewPCG(0, 2))
@@ -48,8 +47,7 @@ func Rules(ctx context.Context, server *fit.Server, d *scenarios.Fitted) (string
 		fmt.Fprintf(&b, "      - alert: %s\n        expr: abs(%s / %.6g - 1) > %.3g\n        "+
 			"for: 30m\n"+
 			"        labels: {severity: warning}\n        annotations:\n          summary: "+
-			"%s\n", alert,
-			expr, value, tolerance, summary)
+			"%s\n", alert, expr, value, tolerance, summary)
 	}
 	e := &d.Errors
 	rule("TwinMachineTPOT", mean("inter_token_latency_seconds"), all.TPOT[1],

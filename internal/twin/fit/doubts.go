@@ -63,8 +63,7 @@ func (p *problem) doubts(ctx context.Context, fitted scenarios.Factors) (list []
 			list = append(list, fmt.Sprintf("%s: found arrivals whose latencies follow from %.3g "+
 				"times their rate, but for %s, and from the rate itself but for %s: are arrivals "+
 				"in another unit, stretched, or only a part of all requests?", r.Name,
-				1/best, units.FormatFraction(least),
-				units.FormatFraction(spread(own))))
+				1/best, units.FormatFraction(least), units.FormatFraction(spread(own))))
 		}
 	}
 	return list, nil

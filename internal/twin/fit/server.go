@@ -137,8 +137,7 @@ func (s *Server) Compare(ctx context.Context, f scenarios.Factors, r *observed.R
 		n++
 		if p.done && q.Output > 0 && (q.TTFT > 0 || q.E2E > 0) {
 			list = append(list, Pair{q.Start(), 1, float64(q.Prompt), float64(q.Output),
-				[2]float64{q.TTFT, p.ttft}, [2]float64{q.TPOT(), p.tpot},
-				[2]float64{q.E2E, p.e2e}})
+				[2]float64{q.TTFT, p.ttft}, [2]float64{q.TPOT(), p.tpot}, [2]float64{q.E2E, p.e2e}})
 		}
 	}
 	return list, nil

@@ -58,8 +58,7 @@ const (
 // stepData groups the steps of a run by the part of the run, by what they compute, and by the time
 // that the clock predicts. Outliers are left out. Sequences whose context is not known are taken to
 // have the given one.
-func stepData(run int, r *observed.Run, hold float64, c *steptime.Clock,
-	context int) []stepGroup {
+func stepData(run int, r *observed.Run, hold float64, c *steptime.Clock, context int) []stepGroup {
 	type timed struct {
 		step      sim.Step
 		measured  float64
@@ -82,8 +81,7 @@ func stepData(run int, r *observed.Run, hold float64, c *steptime.Clock,
 			if s.DecodeKV == 0 {
 				made.Context = int64(s.Decodes * context)
 			}
-			kinds[kind] = append(kinds[kind], timed{made, s.Seconds,
-				c.Duration(&made).Seconds()})
+			kinds[kind] = append(kinds[kind], timed{made, s.Seconds, c.Duration(&made).Seconds()})
 		}
 		for _, all := range kinds {
 			slices.SortStableFunc(all, func(a, b timed) int {

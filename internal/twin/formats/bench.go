@@ -145,30 +145,23 @@ func readBenchRequests(in *input, o object, run *observed.Run) {
 	run.FromFirst()
 	sent := run.Load.Requests
 	run.Load.Requests = 0
-	if failed := countFailed(run.Requests); failed > 0 {
+	if failed, _ := countFailed(run.Requests); failed > 0 {
 		in.addNote("%d of %d requests failed, and are left out", failed, sent+failed)
 	}
 }
 
-func countFailed(list []observed.Request) int {
-	n := 0
+// countFailed returns the number of requests that failed, and of those that were served and ended
+// without a token.
+func countFailed(list []observed.Request) (failed, unanswered int) {
 	for i := range list {
-		if list[i].Failed {
-			n++
+		switch q := &list[i]; {
+		case q.Failed:
+			failed++
+		case q.Output == 0:
+			unanswered++
 		}
 	}
-	return n
-}
-
-// countUnanswered returns the number of requests that were served and ended without a token.
-func countUnanswered(list []observed.Request) int {
-	n := 0
-	for i := range list {
-		if !list[i].Failed && list[i].Output == 0 {
-			n++
-		}
-	}
-	return n
+	return failed, unanswered
 }
 
 // sweepSummary reports whether a file is the summary of a `vllm bench sweep serve` folder, which is

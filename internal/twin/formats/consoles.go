@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // namedValues returns the values of lines "name [unit]: value" of a text, the first of each name,
@@ -50,12 +51,8 @@ func readOverview(in *input) error {
 	if total := of["total token throughput"]; total > output {
 		l.Prompt = (total - output) / rate
 	}
-	if v := of["average input length"]; v > 0 {
-		l.Prompt = v
-	}
-	if v := of["average output length"]; v > 0 {
-		l.Output = v
-	}
+	l.Prompt = cmp.Or(of["average input length"], l.Prompt)
+	l.Output = cmp.Or(of["average output length"], l.Output)
 	run.Summary = observed.Figures{TTFT: of["average time-to-first-token"],
 		TPOT: of["average time-per-output-token"], E2E: of["average request latency"],
 		OutputRate: output}
@@ -167,7 +164,7 @@ func readTimings(in *input) error {
 		run.Summary.TTFT = seconds[0] / float64(n)
 	}
 	in.out.Runs = append(in.out.Runs, run)
-	in.found("times of %s", counted(run.Load.Requests, "request"))
+	in.found("times of %s", units.Plural(run.Load.Requests, "request"))
 	if len(slots) > 1 {
 		in.addNote("the requests of %s slots are taken as one after another; give the number in "+
 			"flight with --load if they ran together", strconv.Itoa(len(slots)))

@@ -126,8 +126,7 @@ func (t *table) columns(header []string) error {
 			name := usual(column)
 			for _, unit := range slices.Sorted(maps.Keys(timeUnits())) {
 				base, fits := strings.CutSuffix(name, unit)
-				known := asked == "" && slices.Contains(f.columns, base) &&
-					f.time == (unit != "")
+				known := asked == "" && slices.Contains(f.columns, base) && f.time == (unit != "")
 				named := asked == strings.TrimSpace(column) && (unit == "") == !hasUnit(name)
 				if _, taken := t.at[f.name]; fits && !taken && (known || named) {
 					t.at[f.name], t.scale[f.name] = i, 1
@@ -253,8 +252,7 @@ func readCSV(in *input) error {
 	if len(one.Requests)+len(one.Steps) > 0 {
 		in.out.Runs = append(in.out.Runs, one)
 	}
-	in.found("%d requests, %d steps, %d runs", len(one.Requests), len(one.Steps),
-		len(in.out.Runs))
+	in.found("%d requests, %d steps, %d runs", len(one.Requests), len(one.Steps), len(in.out.Runs))
 	return nil
 }
 

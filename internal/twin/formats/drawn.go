@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // drawn is a table that a program drew with bars: | of GuideLLM, │ and ┃ of AIPerf.
@@ -144,7 +145,7 @@ func readGuideConsole(in *input) error {
 		return in.errorf("GuideLLM's tables have no row with TTFT or ITL that is read; paste " +
 			"Benchmarks Stats or Request Latency Statistics, or benchmarks.json")
 	}
-	in.found("%s of GuideLLM's tables", counted(len(in.out.Runs), "benchmark"))
+	in.found("%s of GuideLLM's tables", units.Plural(len(in.out.Runs), "benchmark"))
 	in.addNote("GuideLLM's ITL is compared as TPOT, since its own TPOT counts the first token")
 	in.lack("single requests: the tables have figures of whole runs; benchmarks.json has more")
 	return nil
@@ -160,10 +161,7 @@ func guideRow(of map[string]string) observed.Run {
 		}
 		return 0
 	}
-	name := of["metadata benchmark"]
-	if name == "" {
-		name = of["benchmark strategy"]
-	}
+	name := cmp.Or(of["metadata benchmark"], of["benchmark strategy"])
 	run := observed.Run{Name: name, Load: observed.Load{
 		Requests: int(min(value("requests made comp"), 1<<31)),
 		Seconds:  value("metadata duration (s)", "timings dur sec"),
@@ -185,21 +183,15 @@ func guideRow(of map[string]string) observed.Run {
 			run.Load.Rate = each
 		}
 	}
+	short := map[string]string{"median": "mdn"} // the columns of a statistic in later releases
 	run.Summary = figures([3]string{"ttft", "itl", "request latency"},
 		[3]string{"mean", "median", "p99"}, func(name, statistic string) float64 {
 			if name != "request latency" {
-				v := value(name + " (ms) " + statistic)
-				if statistic == "median" && v == 0 {
-					v = value(name + " ms mdn")
-				}
-				return v / 1000
+				return value(name+" (ms) "+statistic, name+" ms "+short[statistic]) / 1000
 			}
 			// The header says ms in some releases, and the values are seconds in all.
-			v := value("req latency (ms) "+statistic, "req latency (sec) "+statistic)
-			if statistic == "median" && v == 0 {
-				v = value("request latency sec mdn")
-			}
-			return v
+			return value("req latency (ms) "+statistic, "req latency (sec) "+statistic,
+				"request latency sec "+short[statistic])
 		})
 	run.Summary.OutputRate = value("out tok/sec mean", "output tokens per sec mean")
 	return run
@@ -215,10 +207,7 @@ func readAIPerfConsole(in *input) error {
 		of := map[string]float64{}
 		for _, row := range t.rows {
 			name, unit, _ := strings.Cut(strings.ToLower(row[0]), "(")
-			scale := timeUnit(strings.Trim(unit, ") "))
-			if scale == 0 {
-				scale = 1
-			}
+			scale := cmp.Or(timeUnit(strings.Trim(unit, ") ")), 1)
 			for k := 1; k < min(len(row), len(t.columns)); k++ {
 				of[strings.TrimSpace(name)+" "+t.columns[k]] = scale * numberIn(row[k])
 			}
@@ -226,10 +215,7 @@ func readAIPerfConsole(in *input) error {
 		run := observed.Run{Name: "table", Load: observed.Load{
 			Requests: int(min(of["request count avg"], 1<<31)),
 			Prompt:   of["input sequence length avg"],
-			Output:   of["output sequence length avg"]}}
-		if run.Load.Output == 0 {
-			run.Load.Output = of["output token count avg"]
-		}
+			Output:   cmp.Or(of["output sequence length avg"], of["output token count avg"])}}
 		run.Summary = figures([3]string{"time to first token", "inter token latency",
 			"request latency"}, [3]string{"avg", "p50", "p99"},
 			func(name, statistic string) float64 { return of[name+" "+statistic] })
@@ -246,7 +232,7 @@ func readAIPerfConsole(in *input) error {
 		return in.errorf("AIPerf's tables have no row that is read, such as Time to First Token " +
 			"(ms); paste the table as it was printed, or profile_export_aiperf.json")
 	}
-	in.found("%s of AIPerf", counted(len(in.out.Runs), "table"))
+	in.found("%s of AIPerf", units.Plural(len(in.out.Runs), "table"))
 	in.lack("the load: AIPerf's table does not say it; the number in flight is its request " +
 		"throughput times its latency")
 	return nil
@@ -386,7 +372,7 @@ func readTable(in *input) error {
 		return in.errorf("the table has no row with a figure that is read: want columns such as " +
 			"concurrency, TTFT (ms), TPOT (ms), tok/s")
 	}
-	in.found("%s of a table", counted(len(in.out.Runs), "row"))
+	in.found("%s of a table", units.Plural(len(in.out.Runs), "row"))
 	in.lack("single requests: the table has figures of whole runs")
 	return nil
 }

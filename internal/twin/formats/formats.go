@@ -114,7 +114,7 @@ func Parse(name string, data []byte, o Options) (*observed.Observed, error) {
 			in.addNote("%s: requests are sent as answers end, at most %d in flight: a closed loop",
 				run.Name, run.Load.Concurrency)
 		}
-		if n := countUnanswered(run.Requests); n > 0 {
+		if _, n := countFailed(run.Requests); n > 0 {
 			in.addNote("%s: %d of %d requests ended without a token: their prompts stay in the "+
 				"load, and their times are not compared", run.Name, n, len(run.Requests))
 		}

@@ -1,6 +1,9 @@
 package formats
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // jsonFormat is a format of JSON files: the file's objects are its lines, or the items of its list.
 type jsonFormat struct {
@@ -89,16 +92,7 @@ func readJSON(in *input) error {
 	}
 	return in.errorf("found JSON of no known format: its first object has the keys %.200q; known "+
 		"are results of vllm bench, sglang.bench_serving, GuideLLM, AIPerf, inference-perf, "+
-		"trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI", keys(all[0]))
-}
-
-func keys(o object) []string {
-	var list []string
-	for k := range o {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
+		"trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI", slices.Sorted(maps.Keys(all[0])))
 }
 
 // jsonReaders returns a reader for each JSON format, and one that finds the format by itself.

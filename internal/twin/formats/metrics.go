@@ -151,8 +151,7 @@ func joinPages(name string, pages []page) (*observed.Observed, error) {
 		v, ok := d.between(&pages[i-1], &pages[i])
 		if !ok {
 			in.addNote("a counter fell between two pages: the server started anew, and the " +
-				"interval is " +
-				"left out")
+				"interval is left out")
 			continue
 		}
 		if v.Seconds <= 0 {

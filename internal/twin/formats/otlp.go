@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -75,20 +76,13 @@ func spanRequest(span object, origin **big.Int) (observed.Request, bool) {
 	}
 	start := object{"": asNumber(span["startTimeUnixNano"])}
 	q := observed.Request{Arrival: start.nanoseconds("", origin),
-		Prompt: first(values, "gen_ai.usage.prompt_tokens", "gen_ai.usage.input_tokens"),
-		Output: first(values, "gen_ai.usage.completion_tokens", "gen_ai.usage.output_tokens"),
-		TTFT:   values.number("gen_ai.latency.time_to_first_token"),
-		E2E:    values.number("gen_ai.latency.e2e")}
+		Prompt: cmp.Or(values.count("gen_ai.usage.prompt_tokens"),
+			values.count("gen_ai.usage.input_tokens")),
+		Output: cmp.Or(values.count("gen_ai.usage.completion_tokens"),
+			values.count("gen_ai.usage.output_tokens")),
+		TTFT: values.number("gen_ai.latency.time_to_first_token"),
+		E2E:  values.number("gen_ai.latency.e2e")}
 	return q, q.Output > 0 && q.TTFT > 0
-}
-
-func first(o object, keys ...string) int {
-	for _, key := range keys {
-		if n := o.count(key); n > 0 {
-			return n
-		}
-	}
-	return 0
 }
 
 // asNumber returns a number that may be written as a string.

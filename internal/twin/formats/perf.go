@@ -67,7 +67,7 @@ func readPerfRequests(in *input, all []object) error {
 		run.Requests = append(run.Requests, q)
 	}
 	run.FromFirst()
-	if n := countFailed(run.Requests); n > 0 {
+	if n, _ := countFailed(run.Requests); n > 0 {
 		in.addNote("%d of %d requests failed, and are left out", n, len(run.Requests))
 	}
 	in.out.Runs = append(in.out.Runs, run)
@@ -97,7 +97,7 @@ func readAIPerf(in *input, all []object) error {
 		run.Requests = append(run.Requests, q)
 	}
 	run.FromFirst()
-	if n := countFailed(run.Requests); n > 0 {
+	if n, _ := countFailed(run.Requests); n > 0 {
 		in.addNote("%d of %d requests failed or were cancelled, and are left out", n,
 			len(run.Requests))
 	}

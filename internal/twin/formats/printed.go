@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // tableHead begins the table that vLLM's and SGLang's serving benchmarks print.
@@ -25,16 +26,6 @@ func printedLine() *regexp.Regexp {
 
 // printedTable is the values of a table by their names in small letters; times are in seconds.
 type printedTable map[string]float64
-
-// first returns the value of the first name that the table has.
-func (t printedTable) first(names ...string) float64 {
-	for _, name := range names {
-		if v, ok := t[name]; ok {
-			return v
-		}
-	}
-	return 0
-}
 
 // printedName returns the name that a table has for a figure: mean TTFT for TTFT and for average
 // TTFT.
@@ -112,7 +103,7 @@ func readPrinted(in *input) error {
 		}
 		in.out.Runs = append(in.out.Runs, run)
 	}
-	in.found("%s", counted(len(tables), "printed table"))
+	in.found("%s", units.Plural(len(tables), "printed table"))
 	in.lack("single requests: a printed table has figures of the whole run only")
 	return nil
 }
@@ -136,27 +127,19 @@ func withPoints(text string) string {
 	})
 }
 
-// counted returns a number of things in words.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}
-
 // run returns the load and the figures of a table.
 func (t printedTable) run() observed.Run {
 	run := observed.Run{Name: "table"}
 	l := &run.Load
-	n := t.first("successful requests")
+	n := t["successful requests"]
 	l.Requests = int(min(n, 1<<31))
-	l.Seconds = t.first("benchmark duration")
-	l.Rate = t.first("traffic request rate", "request rate configured")
-	l.Concurrency = int(min(t.first("max request concurrency", "maximum request concurrency"),
-		1<<31))
+	l.Seconds = t["benchmark duration"]
+	l.Rate = cmp.Or(t["traffic request rate"], t["request rate configured"])
+	l.Concurrency = int(min(cmp.Or(t["max request concurrency"],
+		t["maximum request concurrency"]), 1<<31))
 	if n > 0 {
-		l.Prompt = t.first("total input tokens") / n
-		l.Output = t.first("total generated tokens") / n
+		l.Prompt = t["total input tokens"] / n
+		l.Output = t["total generated tokens"] / n
 	}
 	run.Summary = figures([3]string{"ttft", "tpot", "e2el"}, [3]string{"mean", "median", "p99"},
 		func(name, statistic string) float64 {
@@ -164,11 +147,11 @@ func (t printedTable) run() observed.Run {
 			if name == "tpot" && statistic != "mean" && statistic != "median" {
 				other = "" // the longest gaps are of single tokens, not of requests
 			}
-			return t.first(statistic+" "+name, statistic+" "+other)
+			return cmp.Or(t[statistic+" "+name], t[statistic+" "+other])
 		})
 	f := &run.Summary
 	f.ITL50, f.ITL90, f.ITL95, f.ITL99 = t["median itl"], t["p90 itl"], t["p95 itl"], t["p99 itl"]
-	run.Summary.OutputRate = t.first("output token throughput")
+	run.Summary.OutputRate = t["output token throughput"]
 	return run
 }
 

@@ -120,8 +120,7 @@ func (r *Run) CheckRequests() error {
 	if m := tpots[len(tpots)/2]; m < fastest || m > slowest {
 		return fmt.Errorf("run %s: found a median TPOT of %s, (E2E − TTFT)/(output − 1), want "+
 			"%s to %s: are the columns of times in another unit than their names say?", r.Name,
-			units.FormatDuration(m), units.FormatDuration(fastest),
-			units.FormatDuration(slowest))
+			units.FormatDuration(m), units.FormatDuration(fastest), units.FormatDuration(slowest))
 	}
 	return nil
 }

@@ -148,6 +148,5 @@ func (r *Run) check() error {
 }
 
 func (f *Figures) finite() bool {
-	return Finite(f.Queue, f.OutputRate) &&
-		Finite(slices.Collect(maps.Values(f.Latencies()))...)
+	return Finite(f.Queue, f.OutputRate) && Finite(slices.Collect(maps.Values(f.Latencies()))...)
 }

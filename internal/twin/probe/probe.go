@@ -155,11 +155,9 @@ func (c *Config) send(ctx context.Context, r *round) (*observed.Run, *load.Resul
 	defer simulation.Source.Close()
 	ctx, cancel := context.WithTimeout(ctx, 2*longest+time.Second)
 	defer cancel() // also the list of models may take no longer
-	seen := &recorder{run: observed.Run{Name: r.name,
-		Load: observed.Load{Concurrency: r.users}}}
+	seen := &recorder{run: observed.Run{Name: r.name, Load: observed.Load{Concurrency: r.users}}}
 	sent, err := load.Run(ctx, load.Config{URL: c.URL, APIKey: c.APIKey, Speed: c.Speed,
-		Timeout: longest, Source: simulation.Source, Metrics: simulation.Metrics(),
-		Requests: seen})
+		Timeout: longest, Source: simulation.Source, Metrics: simulation.Metrics(), Requests: seen})
 	if err != nil {
 		return nil, nil, err
 	}
