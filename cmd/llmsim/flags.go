@@ -64,7 +64,7 @@ func declareField(cmd *cobra.Command, field reflect.Value, tag reflect.StructTag
 		if unbounded != nil {
 			f.IntVar(to, name, *to, usage)
 		} else {
-			f.Var(&countFlag{to, least}, name, usage)
+			f.Var(countFrom(least, to), name, usage)
 		}
 	case *uint64:
 		f.Uint64Var(to, name, *to, usage)
@@ -76,7 +76,7 @@ func declareField(cmd *cobra.Command, field reflect.Value, tag reflect.StructTag
 		if unbounded != nil {
 			f.IntSliceVar(to, name, *to, usage)
 		} else {
-			f.Var(&countsFlag{to}, name, usage)
+			f.Var(counts(to), name, usage)
 		}
 	case *[]string:
 		if tag.Get("split") != "" {
@@ -106,30 +106,32 @@ func declareField(cmd *cobra.Command, field reflect.Value, tag reflect.StructTag
 	}
 }
 
-// choiceFlag is a flag that takes one of a few words. It implements pflag.Value.
-type choiceFlag struct {
-	to      *string
-	allowed []string
+// flagValue is a flag of a kind of our own. It implements pflag.Value.
+type flagValue struct {
+	kind string // in --help
+	text func() string
+	set  func(text string) error
 }
 
-// choice returns a flag that stores into to, the first word being the default.
-func choice(to *string, allowed ...string) *choiceFlag {
+func (v flagValue) String() string { return v.text() }
+
+// Type implements pflag.Value.
+func (v flagValue) Type() string { return v.kind }
+
+// Set stores a value, or refuses it.
+func (v flagValue) Set(text string) error { return v.set(text) }
+
+// choice returns a flag that takes one of a few words, the first being the default.
+func choice(to *string, allowed ...string) flagValue {
 	*to = allowed[0]
-	return &choiceFlag{to, allowed}
-}
-
-func (c *choiceFlag) String() string { return *c.to }
-
-func (c *choiceFlag) Type() string { return "word" }
-
-// Set stores a word, or refuses it.
-func (c *choiceFlag) Set(word string) error {
-	if !slices.Contains(c.allowed, word) {
-		known := slices.DeleteFunc(slices.Clone(c.allowed), func(w string) bool { return w == "" })
-		return errors.New(nearest.Unknown("word", word, known))
-	}
-	*c.to = word
-	return nil
+	return flagValue{"word", func() string { return *to }, func(word string) error {
+		if !slices.Contains(allowed, word) {
+			known := slices.DeleteFunc(slices.Clone(allowed), func(w string) bool { return w == "" })
+			return errors.New(nearest.Unknown("word", word, known))
+		}
+		*to = word
+		return nil
+	}}
 }
 
 // oneOf refuses a first argument that is not one of a few words.
@@ -145,55 +147,32 @@ func oneOf(allowed ...string) cobra.PositionalArgs {
 // most bounds counts of tokens and sequences on the command line.
 const most = 1 << 22
 
-// countsFlag is a flag that takes whole numbers from 1, separated by commas. It implements
-// pflag.Value.
-type countsFlag struct {
-	to *[]int
-}
-
-func (c *countsFlag) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*c.to), " ", ","), "[]")
-}
-
-func (c *countsFlag) Type() string { return "numbers" }
-
-// Set stores the numbers, or says which cannot be.
-func (c *countsFlag) Set(text string) error {
-	var list []int
-	for _, word := range strings.Split(text, ",") {
-		n, err := parseCount(word, 1)
-		if err != nil {
-			return err
+// counts returns a flag that takes whole numbers from 1, separated by commas.
+func counts(to *[]int) flagValue {
+	text := func() string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(*to), " ", ","), "[]") }
+	return flagValue{"numbers", text, func(text string) error {
+		var list []int
+		for word := range strings.SplitSeq(text, ",") {
+			n, err := parseCount(word, 1)
+			if err != nil {
+				return err
+			}
+			list = append(list, n)
 		}
-		list = append(list, n)
-	}
-	*c.to = list
-	return nil
+		*to = list
+		return nil
+	}}
 }
 
-// countFlag is a flag that takes a whole number from a least one. It implements pflag.Value.
-type countFlag struct {
-	to    *int
-	least int
-}
-
-// countFrom returns a flag for a number from a least one, which is otherwise if it is not given.
-func countFrom(least int, to *int, otherwise int) *countFlag {
-	*to = otherwise
-	return &countFlag{to, least}
-}
-
-func (c *countFlag) String() string { return strconv.Itoa(*c.to) }
-
-func (c *countFlag) Type() string { return "number" }
-
-// Set stores the number, or refuses it.
-func (c *countFlag) Set(text string) error {
-	n, err := parseCount(text, c.least)
-	if err == nil {
-		*c.to = n
-	}
-	return err
+// countFrom returns a flag for a whole number from a least one.
+func countFrom(least int, to *int) flagValue {
+	return flagValue{"number", func() string { return strconv.Itoa(*to) }, func(text string) error {
+		n, err := parseCount(text, least)
+		if err == nil {
+			*to = n
+		}
+		return err
+	}}
 }
 
 func parseCount(word string, least int) (int, error) {

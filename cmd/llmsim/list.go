@@ -60,11 +60,9 @@ func list(cmd *cobra.Command, args []string, format string) error {
 		catalog, err := hardware.Load()
 		return show(cmd, format, report.LinkList(catalog), err, report.Links)
 	case "engines":
-		return show(cmd, format, report.EngineList(steptime.Engines()), nil,
-			report.Engines)
+		return show(cmd, format, report.EngineList(steptime.Engines()), nil, report.Engines)
 	case "policies":
-		return show(cmd, format, report.PolicyList(policies.Default()), nil,
-			report.Policies)
+		return show(cmd, format, report.PolicyList(policies.Default()), nil, report.Policies)
 	case "plans":
 		shipped, err := asked.List()
 		return show(cmd, format, shipped, err, func(list []scenarios.Listing) doc.Blocks {

@@ -20,7 +20,8 @@ type queueFlags struct{ queue.Config }
 // add defines the flags of a command that plans.
 func (flags *queueFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var(countFrom(0, &flags.Workers, runtime.GOMAXPROCS(0)), "workers",
+	flags.Workers = runtime.GOMAXPROCS(0)
+	f.Var(countFrom(0, &flags.Workers), "workers",
 		"runs at the same time in this process; with --nats or --listen, 0 leaves all runs to "+
 			"llmsim worker")
 	f.StringVar(&flags.Listen, "listen", "",
@@ -81,28 +82,21 @@ func (flags *queueFlags) withJournal(cmd *cobra.Command, out, noun string,
 	return errors.Join(err, j.Close())
 }
 
-// shardFlag is the flag that chooses the part of the work to do. It implements pflag.Value.
+// shardFlag is the flag that chooses the part of the work to do.
 type shardFlag struct{ planner.Shard }
 
 func (s *shardFlag) add(cmd *cobra.Command) {
-	cmd.Flags().Var(s, "shard",
-		"do only part i/n of the work, where i starts at 0, and write it to --out; llmsim merge "+
-			"joins the parts")
-}
-
-func (s *shardFlag) String() string {
-	if s.Of == 0 {
-		return ""
+	text := func() string {
+		if s.Of == 0 {
+			return ""
+		}
+		return s.Shard.String()
 	}
-	return s.Shard.String()
-}
-
-func (s *shardFlag) Type() string { return "i/n" }
-
-// Set stores the part, or refuses it.
-func (s *shardFlag) Set(text string) (err error) {
-	s.Shard, err = planner.ParseShard(text)
-	return err
+	cmd.Flags().Var(flagValue{"i/n", text, func(text string) (err error) {
+		s.Shard, err = planner.ParseShard(text)
+		return err
+	}}, "shard", "do only part i/n of the work, where i starts at 0, and write it to --out; "+
+		"llmsim merge joins the parts")
 }
 
 // begin notes in the folder which part of the question it is for. A shard of one, 0/1, is the

@@ -182,12 +182,9 @@ func registryUses(open registryOpener) *cobra.Command {
 						d.Version)})
 				}
 			}
-			kept, problems, err := records.Open(runs).List()
+			kept, err := allRecords(cmd, func() *records.Store { return records.Open(runs) })
 			if err != nil {
-				return failed(err)
-			}
-			for _, p := range problems {
-				printNotes(cmd, []string{p.Error()})
+				return err
 			}
 			for i := range kept {
 				used := func(in records.Input) bool { return in.SHA256 == e.SHA256 }

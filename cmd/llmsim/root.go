@@ -31,16 +31,13 @@ func groups() []group {
 		{"connect", "Connect to servers and clients:",
 			[]*cobra.Command{serveCommand(), loadCommand(), twinCommand()}},
 		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(),
-			trainCommand(),
-			memoryCommand(), reuseCommand(), playgroundCommand()}},
+			trainCommand(), memoryCommand(), reuseCommand(), playgroundCommand()}},
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
 			benchCommand(),
 		}},
 		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), runsCommand(),
-			registryCommand(),
-			versionCommand(),
-			manCommand()}},
+			registryCommand(), versionCommand(), manCommand()}},
 	}
 }
 

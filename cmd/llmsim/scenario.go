@@ -264,8 +264,7 @@ func (flags *scenarioFlags) keepRun(cmd *cobra.Command, args []string, file *sce
 	}
 	inputs, first := inputsOf(name, file)
 	return flags.keep.saveRun(cmd, args, recorded{name: cmp.Or(result.Name, name),
-		seed: &result.Seed, inputs: inputs, scenario: first,
-		result: diagnosis.NewDocument(result)})
+		seed: &result.Seed, inputs: inputs, scenario: first, result: diagnosis.NewDocument(result)})
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {

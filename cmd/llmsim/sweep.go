@@ -112,8 +112,7 @@ func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
 			}
 		}
 		if !flags.noPlots {
-			if err := r.WritePlots(filepath.Join(flags.out, "plots"),
-				flags.style); err != nil {
+			if err := r.WritePlots(filepath.Join(flags.out, "plots"), flags.style); err != nil {
 				return err
 			}
 		}

@@ -107,8 +107,7 @@ func (flags *trainFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // keepRun records the run, if --record asks for it.
-func (flags *learnFlags) keepRun(cmd *cobra.Command, args []string, name string,
-	result any) error {
+func (flags *learnFlags) keepRun(cmd *cobra.Command, args []string, name string, result any) error {
 	file, err := scenarios.Describe(args[0], args[1], flags.set...)
 	if err != nil {
 		return err

@@ -154,10 +154,9 @@ func twinAdaptCommand() *cobra.Command {
 	return declare(&cobra.Command{
 		Use:   "adapt OBSERVED",
 		Short: "Fit a few factors of a scenario to what was observed",
-		Long: "Fits the factors of engine.factors to what twin observe wrote, and writes a " +
-			"file that " +
-			"scenarios name as engine.deployment. The last part of the time is held out, and the " +
-			"errors before and after are printed, in the fit and held out.",
+		Long: "Fits the factors of engine.factors to what twin observe wrote, and writes a file " +
+			"that scenarios name as engine.deployment. The last part of the time is held out, " +
+			"and the errors before and after are printed, in the fit and held out.",
 		Example: `  llmsim twin adapt observed --scenario s.yaml --out deployment.yaml
   llmsim scenario s.yaml --set engine.deployment=deployment.yaml`,
 		Args: arguments(1, 1),

@@ -113,10 +113,9 @@ func twinReplayCommand() *cobra.Command {
 		Use:   "replay OBSERVED",
 		Short: "Show observed requests beside what the twin predicts for them",
 		Long: "Runs the observed requests through the scenario, with the deployment that it " +
-			"names, and " +
-			"writes a page with the distributions of latencies, measured and predicted, and the " +
-			"requests that are farthest from their prediction. It prints measured / predicted " +
-			"latencies of each run.",
+			"names, and writes a page with the distributions of latencies, measured and " +
+			"predicted, and the requests that are farthest from their prediction. It prints " +
+			"measured / predicted latencies of each run.",
 		Example: `  llmsim twin replay observed --scenario s.yaml --set engine.deployment=deployment.yaml`,
 		Args:    arguments(1, noLimit),
 		RunE:    flags.run,

@@ -25,8 +25,8 @@ func workerCommand() *cobra.Command {
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.work(cmd) },
 	}
-	cmd.Flags().Var(countFrom(1, &flags.Workers, runtime.GOMAXPROCS(0)), "workers",
-		"runs at the same time")
+	flags.Workers = runtime.GOMAXPROCS(0)
+	cmd.Flags().Var(countFrom(1, &flags.Workers), "workers", "runs at the same time")
 	flags.addServer(cmd)
 	return cmd
 }
