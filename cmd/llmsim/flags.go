@@ -149,7 +149,9 @@ const most = 1 << 22
 
 // counts returns a flag that takes whole numbers from 1, separated by commas.
 func counts(to *[]int) flagValue {
-	text := func() string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(*to), " ", ","), "[]") }
+	text := func() string {
+		return strings.Trim(strings.ReplaceAll(fmt.Sprint(*to), " ", ","), "[]")
+	}
 	return flagValue{"numbers", text, func(text string) error {
 		var list []int
 		for word := range strings.SplitSeq(text, ",") {

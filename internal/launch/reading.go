@@ -45,7 +45,7 @@ func (r *Reading) known(overrides []string) error {
 	return nil
 }
 
-// questions returns those of a command whose drafter is a section of a scenario.
+// questions returns what a command leaves open, whose drafter is a section of a scenario.
 func (m *member) questions(drafter string) []options.Ask {
 	asks := m.Asks
 	if m.Unknown != "" {

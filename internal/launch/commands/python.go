@@ -172,7 +172,7 @@ type literals struct {
 	scanner.Scanner
 	token string
 	depth int
-	// values are those of variables.
+	// values has the known values of variables, by their names.
 	values map[string]any
 }
 

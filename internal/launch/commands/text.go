@@ -20,7 +20,7 @@ var (
 		`\{\{-? *([^{}\n]{1,60}?) *-?\}\}`)
 )
 
-// letters are those of the names of variables.
+// letters may stand in the names of variables.
 const letters = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // forShell returns a text as a shell takes it: without what copies add, and with a variable for

@@ -92,7 +92,8 @@ func readJSON(in *input) error {
 	}
 	return in.errorf("found JSON of no known format: its first object has the keys %.200q; known "+
 		"are results of vllm bench, sglang.bench_serving, GuideLLM, AIPerf, inference-perf, "+
-		"trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI", slices.Sorted(maps.Keys(all[0])))
+		"trtllm-bench and LLMPerf, and records of LiteLLM and OpenAI",
+		slices.Sorted(maps.Keys(all[0])))
 }
 
 // jsonReaders returns a reader for each JSON format, and one that finds the format by itself.

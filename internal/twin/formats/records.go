@@ -38,7 +38,7 @@ func readTRTLLMReport(in *input, all []object) error {
 }
 
 // readThroughput reads the result of `vllm bench throughput` (vllm/benchmarks/throughput.py), whose
-// requests all start at once. Its tokens are those of prompts and answers together.
+// requests all start at once. It counts the tokens of prompts and answers together.
 func readThroughput(in *input, all []object) error {
 	for _, o := range all {
 		n := o.count("num_requests")
