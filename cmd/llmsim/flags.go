@@ -126,7 +126,8 @@ func choice(to *string, allowed ...string) flagValue {
 	*to = allowed[0]
 	return flagValue{"word", func() string { return *to }, func(word string) error {
 		if !slices.Contains(allowed, word) {
-			known := slices.DeleteFunc(slices.Clone(allowed), func(w string) bool { return w == "" })
+			known := slices.DeleteFunc(slices.Clone(allowed),
+				func(w string) bool { return w == "" })
 			return errors.New(nearest.Unknown("word", word, known))
 		}
 		*to = word
