@@ -1,10 +1,6 @@
 package models
 
-import (
-	"math"
-
-	"github.com/llmsim/llmsim/hardware"
-)
+import "math"
 
 // Pages is how layers of several kinds share one cache in vLLM (vllm/v1/core/kv_cache_utils.py:
 // _get_kv_cache_groups_uniform_page_size, and vllm/model_executor/models/config.py:
@@ -22,7 +18,7 @@ type Pages struct {
 
 // PagedKind is the groups of alike layers.
 type PagedKind struct {
-	// Groups is the number of groups, at least 1, each of which has pages of its own.
+	// Groups is the number of groups, at least 1; each group has pages of its own.
 	Groups int
 	// Tokens is the number of tokens of a page; 0 for state of fixed size.
 	Tokens int
@@ -35,9 +31,8 @@ type PagedKind struct {
 // two groups of 13. Earlier releases have 1.25; no model of the catalogue lies between.
 const unevenGroups = 1.5
 
-// Pages returns how the layers share a cache of blocks of that many tokens, on one of tp GPUs.
-func (a *Architecture) Pages(tp int, kv hardware.DType, block int) Pages {
-	kinds := a.States(tp, kv)
+// SharePages returns how kinds of layers share a cache of blocks of that many tokens.
+func SharePages(kinds []State, block int) Pages {
 	least, most, state, token := math.MaxInt, 0, int64(0), int64(0)
 	for _, s := range kinds {
 		if s.Every > 1 || s.TokenBits%8 != 0 {

@@ -27,7 +27,7 @@ func TestPagesAreAsLogged(t *testing.T) {
 		{"kv191", "llama-4-scout", 4, 8192, 8192, 16.75, 44.68, 365_968, 16},
 		{"kv245", "qwen3.5-35b-a3b", 1, 131_072, 8192, 47.55, 18.44, 623_040, 1056},
 	} {
-		p := model(t, c.model).Pages(c.tp, hardware.BF16, 16)
+		p := SharePages(model(t, c.model).States(c.tp, hardware.BF16), 16)
 		bytes := c.gib * (1 << 30)
 		near(t, c.id+": tokens", float64(p.Logged(bytes)), float64(c.tokens), 2e-4)
 		near(t, c.id+": contexts", bytes/p.Bytes/float64(p.Of(c.context, c.max)), c.contexts, 2e-3)
@@ -64,7 +64,8 @@ func TestPages(t *testing.T) {
 		add(states, &Recurrent{Heads: 8, KeyHeads: 8, KeyDim: 64, ValueDim: 64, Conv: 4,
 			StateType: hardware.FP32})
 		block := 16 * rapid.IntRange(1, 4).Draw(t, "blocks of 16")
-		p, kinds := a.Pages(1, hardware.BF16, block), a.States(1, hardware.BF16)
+		kinds := a.States(1, hardware.BF16)
+		p := SharePages(kinds, block)
 		if windowed+states == 0 {
 			if p.Bytes != 0 {
 				t.Fatalf("layers of one kind share %+v", p)
@@ -117,7 +118,7 @@ func TestGroupsOfTheCatalogue(t *testing.T) {
 			least, most = min(least, s.Layers), max(most, s.Layers)
 			packed = packed || s.Every > 1
 		}
-		shares := m.Pages(1, hardware.BF16, 16).Bytes > 0
+		shares := SharePages(m.States(1, hardware.BF16), 16).Bytes > 0
 		ratio := float64(most) / float64(least)
 		if shares && ratio >= 1.25 && ratio < unevenGroups {
 			t.Errorf("%s: %d and %d layers: releases differ", m.Name, least, most)

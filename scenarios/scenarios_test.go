@@ -258,7 +258,8 @@ func TestTraceFromTheCommandLine(t *testing.T) {
 func TestWhatIsSentDoesNotDependOnMemory(t *testing.T) {
 	const text = "model: llama-3.3-70b\nhardware: a100-%dgb-sxm\nparallelism: {tensor: 4}\n" +
 		"workload: {rate: 0.5/s, requests: 200, " +
-		"prompt: {distribution: lognormal, mean: 900, cv: 2}, output: {distribution: exponential, mean: 60}}\n"
+		"prompt: {distribution: lognormal, mean: 900, cv: 2}, " +
+		"output: {distribution: exponential, mean: 60}}\n"
 	var sent [2][2]int
 	for i, memory := range []int{40, 80} {
 		f, err := Parse("s.yaml", fmt.Appendf(nil, text, memory))

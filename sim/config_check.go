@@ -88,23 +88,6 @@ func (c *Config) checkFleet() error {
 	return nil
 }
 
-// poolKey has the fields that the replicas of a pool share.
-type poolKey struct {
-	model     int
-	role      Role
-	maxPrompt int // 0 for any
-}
-
-func (c *ReplicaConfig) key() poolKey { return poolKey{c.Model, c.Role, c.MaxPrompt} }
-
-// longest returns the longest prompt that comes to the pool.
-func (k poolKey) longest() int {
-	if k.maxPrompt == 0 {
-		return math.MaxInt
-	}
-	return k.maxPrompt
-}
-
 // checkPools checks each replica's place in its pool. It also checks that each prefill pool has a
 // decode pool, and each decode pool a prefill pool.
 func (c *Config) checkPools() error {

@@ -1,5 +1,7 @@
 package sim
 
+import "math"
+
 // ReplicaConfig is one server: a model on one or more accelerators, with its own queue.
 type ReplicaConfig struct {
 	Scheduler Scheduler
@@ -118,4 +120,21 @@ type Pooling struct {
 	// Reads and Writes are indices in Config.Wires: what a transfer from the pool passes, and what
 	// one to it passes; one at least, and each once.
 	Reads, Writes []int
+}
+
+// poolKey has the fields that the replicas of a pool share.
+type poolKey struct {
+	model     int
+	role      Role
+	maxPrompt int // 0 for any
+}
+
+func (c *ReplicaConfig) key() poolKey { return poolKey{c.Model, c.Role, c.MaxPrompt} }
+
+// longest returns the longest prompt that comes to the pool.
+func (k poolKey) longest() int {
+	if k.maxPrompt == 0 {
+		return math.MaxInt
+	}
+	return k.maxPrompt
 }

@@ -392,7 +392,7 @@ func kvCapacityRow(c *catalogs, r *row, t *trial) string {
 	t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
 		figures := map[string]float64{}
 		k := t.model.SequenceState(1, t.kv)
-		pages := t.model.Pages(t.Parallelism.Tensor, t.kv, 16)
+		pages := models.SharePages(t.model.States(t.Parallelism.Tensor, t.kv), 16)
 		switch {
 		case k.Windowed == 0 && k.Fixed == 0 || t.Engine.Preset == "sglang":
 			figures["KV tokens"] = float64(plan.Tokens)

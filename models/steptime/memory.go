@@ -176,7 +176,7 @@ func (p *MemoryPlan) Holds(context int) int {
 // share pages; else 0.
 func (e *Engine) Kept(m *models.Architecture, tp int, kv hardware.DType,
 	block int) (k models.SequenceState, least int) {
-	if pages := m.Pages(tp, kv, block); e.Pages && pages.Bytes > 0 {
+	if pages := models.SharePages(m.States(tp, kv), block); e.Pages && pages.Bytes > 0 {
 		k = pages.State()
 		return k, k.StateTokens
 	}

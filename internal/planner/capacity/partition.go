@@ -191,8 +191,8 @@ func (b *bands) bound(ctx context.Context, all *finding, q *queue.Queue, o Optio
 
 // divide returns the division whose fleets cost the least at the settings of the menu. It looks for
 // the fleets of the division that is the cheapest by the bounds and by what was found, until all
-// fleets of such a division are known. It returns one set, or none, where one fleet for all costs
-// no more.
+// fleets of such a division are known. It returns no set where one fleet for
+// all costs no more.
 func (b *bands) divide(ctx context.Context) ([]int, error) {
 	known := make([]bool, len(b.prices))
 	for {

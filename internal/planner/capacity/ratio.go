@@ -37,12 +37,12 @@ func (s *search) refineRatios(ctx context.Context) error {
 // chosen first. Which of them are the cheapest does not follow from the ratios of the menu.
 func (s *search) groups() (list []int) {
 	for i, o := range s.options[:s.listed()] {
-		if o.Decode != nil && s.mayBeatBest(i) && i != s.best && s.refines(o) {
+		if o.Decode != nil && s.mayBeatBest(i) && i != s.best && refines(o, s.Spare) {
 			list = append(list, i)
 		}
 	}
 	s.sortByNearness(list)
-	if o := s.chosen(); o.Decode != nil && s.refines(o) {
+	if o := s.chosen(); o.Decode != nil && refines(o, s.Spare) {
 		list = slices.Insert(list, 0, s.best)
 	}
 	seen := map[*candidate.Parts]bool{}
@@ -56,7 +56,7 @@ func (s *search) groups() (list []int) {
 
 // refines reports whether the ratio of a group is refined: those that lose replicas of either kind
 // as spares do, do not lose whole groups.
-func (s *search) refines(o *candidate.Option) bool { return s.Spare == 0 || !o.IsSpot() }
+func refines(o *candidate.Option, spare int) bool { return spare == 0 || !o.IsSpot() }
 
 // ratios is what is known of fleets of one group each, which differ in the numbers of their prefill
 // and decode replicas.
@@ -110,7 +110,7 @@ func (r *ratios) refine(ctx context.Context, best bool) error {
 const mostGrown = 4
 
 // resize makes the cheapest group the best fleet, from n of the best one, given whether these keep
-// the SLO. There is no best fleet where none up to mostGrown times as large does.
+// the SLO. There is no best fleet where no fleet up to mostGrown times as large does.
 func (r *ratios) resize(ctx context.Context, n int, keeps bool) error {
 	prefills, decodes := n*int(r.group.Prefills), n*int(r.group.Decodes)
 	if n == 1 {

@@ -333,7 +333,7 @@ func TestBadPlans(t *testing.T) {
 	q := testQueue(t)
 	for text, want := range map[string]string{
 		"":                    "the file is empty",
-		"model: llama-3.1-8b": "menu: must be given",
+		"model: llama-3.1-8b": "a plan needs a load",
 		strings.Replace(good, "[h100-sxm]", "[]",
 			1): "the list is empty",
 		strings.Replace(good, "[h100-sxm]", "[{accelerator: h100-sxm, price: $0/h}]",

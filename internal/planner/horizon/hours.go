@@ -76,7 +76,7 @@ type choice struct {
 	hours, starts int       // whole hours within the time
 	cut           float64   // the length of the hour after them
 	whole         bool      // whether that hour is used
-	part          float64   // how much is used of the one hour of which a part is
+	part          float64   // how much is used of the hour that is used in part
 	known         []float64 // the least cost from each state on; not a number where not known
 }
 
@@ -84,7 +84,7 @@ type choice struct {
 type state struct {
 	hour, full, starts int
 	running            bool // at the end of the hour before
-	parted             bool // the hour of which a part is used was chosen
+	parted             bool // the hour that is used in part was chosen
 }
 
 // use is what may be done in an hour: run in a part of it.

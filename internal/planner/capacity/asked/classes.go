@@ -130,8 +130,8 @@ func promptShares() []float64 { return []float64{0.5, 0.8, 0.95} }
 const longerPrompts = 4
 
 // Thresholds returns the lengths in tokens, rising, at which requests may be divided among servers
-// by their prompts. It returns none where requests have classes, share prompts, do not arrive by a
-// Poisson process, or have prompts without a distribution between given bounds.
+// by their prompts. It returns nothing where requests have classes, share prompts, do not arrive by
+// a Poisson process, or have prompts without a distribution between given bounds.
 func (f *File) Thresholds() []int {
 	p := &f.Plan
 	w := &p.Workload

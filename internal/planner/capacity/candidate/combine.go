@@ -252,14 +252,6 @@ func Copies(options []*Option, f *asked.File, reprice func(*Option)) []*Option {
 	return copies
 }
 
-// sizes returns how many replicas of either kind n groups have.
-func (o *Option) sizes(n int) (prefills, decodes int) {
-	if o.Paired {
-		return int(o.Prefills) + n - 1, int(o.Decodes) + n - 1
-	}
-	return n * int(o.Prefills), n * int(o.Decodes)
-}
-
 // Whole returns n replicas or groups as a number of replicas or groups that are all alike.
 func (o *Option) Whole(n int) (*Option, int) {
 	if !o.Paired {

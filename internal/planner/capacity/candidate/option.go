@@ -489,3 +489,11 @@ func (s *Server) IdlePower() float64 { return s.Idle }
 
 // Emission is what is emitted for the server's accelerators at their peak power, in g/kWh · W.
 func (s *Server) Emission() float64 { return s.Peak * float64(s.Offer.Carbon) }
+
+// sizes returns how many replicas of either kind n groups have.
+func (o *Option) sizes(n int) (prefills, decodes int) {
+	if o.Paired {
+		return int(o.Prefills) + n - 1, int(o.Decodes) + n - 1
+	}
+	return n * int(o.Prefills), n * int(o.Decodes)
+}
