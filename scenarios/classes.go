@@ -158,7 +158,8 @@ func (d *demand) class(field string, c *Class) workload.Class {
 	drawn.Prefix = d.prefix(field+".prefix", c, longest)
 	if c.Sessions != nil {
 		sessions := *c.Sessions
-		drawn.Turns = d.sessions(field+".sessions", &sessions, longest)
+		drawn.Turns = d.sessions(field+".sessions", &sessions, longest,
+			d.fleet.context(traits.Model))
 		c.Sessions = &sessions
 	}
 	d.checkContext(field, drawn)

@@ -94,9 +94,9 @@ func (f *fleet) disaggregated(model int) bool {
 // context returns the longest context with which pools for any prompt serve a model.
 func (f *fleet) context(model int) int { return f.sharing(model, 0)[0].MaxContext }
 
-// declared returns the longest context of the requests that a model is asked for: the one that it
-// was made for, or engine.max-model-len. What users send does not depend on the memory of servers:
-// requests for which the KV cache is too small are sent, and turned away.
+// declared returns the longest length that is drawn of prompts and answers where a scenario gives
+// no other: the context that a model was made for, or engine.max-model-len. It does not depend on
+// the memory of servers: requests for which the KV cache is too small are turned away.
 func (f *fleet) declared(model int) int {
 	shortest := func(a, b *pool) int { return cmp.Compare(a.declared, b.declared) }
 	return slices.MinFunc(f.sharing(model, 0), shortest).declared

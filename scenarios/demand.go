@@ -68,11 +68,11 @@ func (d *demand) modelOf(field string, c *Class) int {
 	return 0
 }
 
-// leastContext returns the longest context of requests that any model may be asked for.
+// leastContext returns the longest context with which every model is served.
 func (d *demand) leastContext() int {
-	least := d.fleet.declared(0)
+	least := d.fleet.context(0)
 	for model := range d.fleet.models {
-		least = min(least, d.fleet.declared(model))
+		least = min(least, d.fleet.context(model))
 	}
 	return least
 }

@@ -142,7 +142,7 @@ func (d *demand) classTraces() []workload.Trace {
 		d.refuseBesideTraces(field, "share", "rate", "arrivals", "preset", "prompt", "output",
 			"prefix", "distinct", "samples", "beam-step", "sessions", "calls")
 		traits := d.traits(field, c)
-		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.declared(traits.Model))
+		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.context(traits.Model))
 		list[i].Traits, list[i].FromFirst = []workload.Traits{traits}, false
 		if c.Trace.Repeat {
 			d.problem(field+".trace.repeat", "the trace's own times do not repeat; leave it out")
@@ -195,7 +195,7 @@ func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 }
 
 // recording describes the trace at a field of the scenario, and also returns it with its defaults
-// filled in. longest is the longest context of its requests.
+// filled in. longest is the longest context that is served.
 func (d *demand) recording(field string, written *Trace, longest int) (*Trace, workload.Trace) {
 	t := *written
 	t.Scale, t.Overlong = cmp.Or(t.Scale, 1), cmp.Or(t.Overlong, "reject")

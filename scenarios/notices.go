@@ -47,7 +47,7 @@ func (f *finished) notices() []string {
 		what string
 	}{
 		{counts.Failed, "rows of the trace are failed requests and were left out"},
-		{counts.Clamped, "requests of the trace were cut to the longest context allowed"},
+		{counts.Clamped, "requests of the trace were cut to the longest context served"},
 		{counts.Raised, "requests of the trace had no prompt or no output token and got one"},
 	} {
 		if c.n > 0 {

@@ -124,7 +124,8 @@ func (d *demand) classOfCalls(field string, c *Class, traits workload.Traits,
 	}
 	c.Calls = slices.Clone(c.Calls)
 	drawn := workload.Class{Name: c.Name, Weight: cmp.Or(c.Share, 1), Traits: traits,
-		Calls: d.calls(field+".calls", c.Calls, longest), MaxContext: longest}
+		Calls:      d.calls(field+".calls", c.Calls, longest),
+		MaxContext: d.fleet.context(traits.Model)}
 	if len(drawn.Calls) > 0 {
 		drawn.Prompt, drawn.Output = drawn.Calls[0].Prompt, drawn.Calls[0].Output
 	}
@@ -145,12 +146,13 @@ func (d *demand) prefix(field string, c *Class, longest int) *workload.Prefix {
 }
 
 // sessions returns the sessions of a class in the form of the workload package, and fills in their
-// defaults. longest bounds the context of a turn.
-func (d *demand) sessions(field string, s *Sessions, longest int) *workload.Turns {
+// defaults. longest bounds lengths. A conversation ends where its next turn would be longer than
+// the context that is served.
+func (d *demand) sessions(field string, s *Sessions, longest, served int) *workload.Turns {
 	known := len(d.problems)
 	s.Turns.complete(Length{}, maxTurns)
 	t := &workload.Turns{
-		Count: d.lengths(field+".turns", &s.Turns), Think: s.Think.delay(), MaxContext: longest,
+		Count: d.lengths(field+".turns", &s.Turns), Think: s.Think.delay(), MaxContext: served,
 	}
 	if s.Tools != nil {
 		tools := *s.Tools
