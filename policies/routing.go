@@ -33,6 +33,11 @@ func routingPolicies() []Policy[sim.Router] {
 			Settings: choices{},
 		},
 		{
+			Name: "weighted", Doc: "replicas in turn, as often as the weight of their pool says",
+			Source:   "nginx, smooth weighted round-robin",
+			Settings: router(func(Deployment) sim.Router { return &routing.Weighted{} }),
+		},
+		{
 			Name:     "nearest",
 			Doc:      `the region nearest to the user, and there the better of two replicas drawn at random; the next region where that is busy`,
 			Settings: nearestRegion{},

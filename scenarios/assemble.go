@@ -90,7 +90,7 @@ func (a *assembly) addReplicas() {
 				p.policyProblem(failed.Family, failed.Err)
 			}
 			r.Model, r.Role, r.Group, r.Set = p.model, p.role, group, i
-			r.MaxPrompt = p.maxPrompt
+			r.MaxPrompt, r.Weight = p.maxPrompt, p.weight
 			r.RoundTrips = a.policies.roundTrips[i]
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()

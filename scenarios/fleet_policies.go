@@ -49,6 +49,11 @@ func (f *fleet) fleetPolicies(registry *policies.Registry) *fleetPolicies {
 	b.findTransferLink()
 	b.roundTrips = f.trips(w)
 	for i := range w.Pools {
+		if w.Pools[i].Weight > 0 && b.routing.Policy != "weighted" &&
+			w.Handover.Policy != "weighted" {
+			b.problem(fmt.Sprintf("fleet.pools.%d.weight", i), "has no meaning with routing %s; "+
+				"choose routing weighted, or leave it out", b.routing.Policy)
+		}
 		if !f.isScaled(i) {
 			continue
 		}

@@ -82,6 +82,7 @@ type place struct {
 	first, size int
 	kind        int // the number of its server
 	maxPrompt   int // the longest prompt that comes to the pool, in tokens; 0 for any
+	weight      float64
 }
 
 // roleNames returns the names of sim.Mixed, sim.Prefill and sim.Decode in scenarios.
@@ -134,7 +135,7 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 		}
 		role := sim.Role(slices.Index(roleNames(), p.Role))
 		l.places = append(l.places,
-			place{p.Name, role, l.replicas, p.Replicas, number, p.MaxPrompt})
+			place{p.Name, role, l.replicas, p.Replicas, number, p.MaxPrompt, p.Weight})
 		l.replicas += p.Replicas
 	}
 	if given := s.Replicas; given > 0 && given != l.replicas {

@@ -291,3 +291,20 @@ func TestPromptsFitWhereAnswersDoNot(t *testing.T) {
 		}
 	}
 }
+
+// Weighted routing gives each replica of a pool as many requests as its weight says, and a weight
+// is refused with a routing that does not read it.
+func TestPoolsGetRequestsByWeight(t *testing.T) {
+	const pools = "fleet.pools=[{name: a, replicas: 2, hardware: h100-sxm, weight: 3}, " +
+		"{name: b, replicas: 3, hardware: a100-80gb-sxm}]"
+	r := runYAML(t, twoPools, pools, "routing=weighted", "workload.requests=900")
+	if a, b := r.Pools[0].Completed, r.Pools[1].Completed; a != 600 || b != 300 {
+		t.Errorf("%d and %d requests, want 2 × 3 for each 3 × 1", a, b)
+	}
+	f, err := Parse("pools.yaml", []byte(twoPools), pools)
+	testkit.OK(t, err)
+	_, err = f.Build(policies.Default())
+	if err == nil || !strings.Contains(err.Error(), "fleet.pools.0.weight: has no meaning") {
+		t.Errorf("with routing least-requests: %v", err)
+	}
+}

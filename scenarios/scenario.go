@@ -106,8 +106,9 @@ type Pool struct {
 	Speculation *Speculation `json:"speculation,omitempty" jsonschema:"As in the scenario, whose value is the default."`
 	Scaling     Scaling      `json:"scaling,omitzero" jsonschema:"When replicas start and stop. Default: all run all the time."`
 
-	Region    string `json:"region,omitempty" jsonschema:"Region of its replicas. All pools have one, or none has."`
-	MaxPrompt int    `json:"max-prompt,omitempty" min:"1" jsonschema:"Longest prompt that comes to the pool, in tokens. Of the pools of a model, a request goes to those with the least that its prompt does not exceed. Default: any."`
+	Region    string  `json:"region,omitempty" jsonschema:"Region of its replicas. All pools have one, or none has."`
+	MaxPrompt int     `json:"max-prompt,omitempty" min:"1" jsonschema:"Longest prompt that comes to the pool, in tokens. Of the pools of a model, a request goes to those with the least that its prompt does not exceed. Default: any."`
+	Weight    float64 `json:"weight,omitempty" above:"0" max:"1000" jsonschema:"With weighted routing: how many requests a replica of the pool gets for each that one of weight 1 does. Default: 1."`
 }
 
 // ColdStart describes the start of a replica.

@@ -121,6 +121,8 @@ func (c *Config) checkPlace(i int) error {
 	case r.Model < 0 || r.Role < Mixed || r.Role > Decode || r.MaxPrompt < 0:
 		return fmt.Errorf("sim: replica %d has model %d, role %d and prompts of %d tokens, want "+
 			"0 or more, one of the roles, and 0 or more", i, r.Model, r.Role, r.MaxPrompt)
+	case !(r.Weight >= 0) || math.IsInf(r.Weight, 1):
+		return fmt.Errorf("sim: replica %d has weight %g, want 0 or more", i, r.Weight)
 	case r.Off && r.Steady:
 		return fmt.Errorf("sim: replica %d is off at first and steady, want one of the two at "+
 			"most",

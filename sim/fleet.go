@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -147,6 +148,7 @@ type member struct {
 	latency, promptLatency Time   // of every token, and for each token of the prompt
 	trips                  []Time // ReplicaConfig.RoundTrips
 	role                   Role
+	weight                 float64
 	kvBytes                Footprint[int64]
 	layers                 int
 	link                   int
@@ -161,7 +163,8 @@ func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
 		promptLatency: c.PromptLatency, trips: c.RoundTrips,
 		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
-		role: c.Role, coldStart: c.ColdStart, pooling: c.Pooling, disk: c.Disk, steady: c.Steady,
+		weight: cmp.Or(c.Weight, 1),
+		role:   c.Role, coldStart: c.ColdStart, pooling: c.Pooling, disk: c.Disk, steady: c.Steady,
 		phase:     serving,
 		residents: list{kind: resident},
 	}

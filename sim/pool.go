@@ -72,6 +72,9 @@ func (p *Pool) Tokens(i int) int64 { return p.member(i).prompts }
 // tokens of a prompt count until the whole prompt is computed.
 func (p *Pool) Pending(i int) int64 { return p.member(i).uncomputed }
 
+// Weight returns ReplicaConfig.Weight of replica i, or 1 where it is 0.
+func (p *Pool) Weight(i int) float64 { return p.fleet.replicas[i].weight }
+
 // RoundTrip returns how long a message takes from the user of a request to replica i and back.
 func (p *Pool) RoundTrip(r *Request, i int) Time {
 	return p.fleet.replicas[i].roundTrip(r.Region)

@@ -40,6 +40,9 @@ type ReplicaConfig struct {
 	Model     int
 	Role      Role
 	MaxPrompt int
+	// Weight is how many requests come to the replica for each that comes to one of weight 1, if
+	// the router goes by weight; 0 counts as 1.
+	Weight float64
 	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes
 	// byte, in Layers parts that become ready one after another; 0 parts count as 1.
 	Link    int
