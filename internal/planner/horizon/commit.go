@@ -47,7 +47,12 @@ func newStays(q *Question, kind int) *stays {
 }
 
 // least returns a bound from below of what a stay costs.
-func (s *stays) least(begin, end int) float64 { return s.bounds[end] - s.bounds[begin] }
+func (s *stays) least(begin, end int) float64 {
+	if end > s.kind.until() {
+		return math.Inf(1)
+	}
+	return s.bounds[end] - s.bounds[begin]
+}
 
 // cost returns what a stay costs.
 func (s *stays) cost(begin, end int) float64 {

@@ -2,10 +2,10 @@
 // a day.
 //
 // Months count from 0. In each month one kind of server answers all requests, with as many replicas
-// as it needs then; a kind that was left is not taken up again. Each replica of a kind has a term
-// of its own: it is rented as long as it is needed, or paid for some months at a lower price, as
-// one that is bought. A term that was begun is paid to its end, also if that is after the last
-// month.
+// as it needs then, or two do (mix.go); a kind that was left is not taken up again. Each replica of
+// a kind has a term of its own: it is rented as long as it is needed, or paid for some months at a
+// lower price, as one that is bought. A term that was begun is paid to its end, also if that is
+// after the last month.
 //
 // The schedule is the cheapest that there is. What a stay of a kind costs is the least cost of a
 // flow through its months (commit.go), which is exact. The choice of kinds is a shortest path over
@@ -51,6 +51,18 @@ type Kind struct {
 	// Fixed is what each month of this kind costs beside: a base of dearer replicas.
 	Fixed float64
 	Terms []Term
+	// Most is how many replicas there are, where they are too few to serve alone in some month and
+	// in all after it, whose needs are nil; 0 where they are enough.
+	Most int
+}
+
+// until returns the first month in which a kind has too few replicas to serve alone.
+func (k *Kind) until() int {
+	m := slices.IndexFunc(k.Needs, func(needs []float64) bool { return needs == nil })
+	if k.Most == 0 || m < 0 {
+		return len(k.Needs)
+	}
+	return m
 }
 
 // Always returns the needs of a month for n replicas that are needed all the time.
@@ -66,6 +78,10 @@ type Question struct {
 	Change float64
 	// Held are rentals that were begun and cannot be given back; they are no part of the cost.
 	Held []Rental
+	// Beside returns the needs of a newer kind, by month, beside some replicas of an older one that
+	// are too few by themselves: empty where there are too few of the newer kind. Nil lets no two
+	// kinds serve at once.
+	Beside func(older, replicas, newer int) [][]float64
 }
 
 // Rental is replicas that are rented for one term after another, or while they are needed.
@@ -82,9 +98,10 @@ const Uncommitted = -1
 
 // Schedule is what to rent, and when.
 type Schedule struct {
-	Serving []int    // the kind by month
+	Serving []int    // the kind by month; the newer of two
+	Mix     *Mix     // nil if no two kinds serve at once
 	Rentals []Rental // by their first month
-	Cost    float64  // with changes of kinds, and without what is held
+	Cost    float64  // with changes of kinds, and without what is held; infinite without a schedule
 	Changes int
 }
 
@@ -134,6 +151,19 @@ func Cheapest(q *Question) (*Schedule, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
+	s := oneByOne(q)
+	if q.Beside != nil {
+		s = q.mixed(s)
+	}
+	slices.SortStableFunc(s.Rentals, func(a, b Rental) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Kind, b.Kind),
+			-cmp.Compare(a.To, b.To))
+	})
+	return s, nil
+}
+
+// oneByOne returns the cheapest schedule with one kind at a time.
+func oneByOne(q *Question) *Schedule {
 	months, kinds := len(q.Kinds[0].Needs), len(q.Kinds)
 	// A stay of a kind ends where a later month, or no month, begins.
 	type place struct{ end, kind, left int } // left is the set of kinds that were left before
@@ -148,7 +178,9 @@ func Cheapest(q *Question) (*Schedule, error) {
 	rest := make([]float64, months+1)
 	for k := range q.Kinds {
 		costs[k] = newStays(q, k)
-		known = min(known, costs[k].cost(0, months))
+		if costs[k].kind.until() == months {
+			known = min(known, costs[k].cost(0, months))
+		}
 	}
 	for m := months - 1; m >= 0; m-- {
 		rest[m] = math.Inf(1)
@@ -160,7 +192,7 @@ func Cheapest(q *Question) (*Schedule, error) {
 	for end := 1; end <= months; end++ {
 		for kind := range kinds {
 			for left := range 1 << kinds {
-				if left>>kind&1 == 1 {
+				if left>>kind&1 == 1 || end > costs[kind].kind.until() {
 					continue
 				}
 				here, found := step{cost: math.Inf(1)}, false
@@ -196,6 +228,9 @@ func Cheapest(q *Question) (*Schedule, error) {
 			}
 		}
 	}
+	if last.end < 0 {
+		return &Schedule{Cost: math.Inf(1)}
+	}
 	s := &Schedule{Serving: make([]int, months), Cost: best[last].cost}
 	for p := last; ; {
 		at := best[p]
@@ -209,11 +244,7 @@ func Cheapest(q *Question) (*Schedule, error) {
 		s.Changes++
 		p = at.from
 	}
-	slices.SortStableFunc(s.Rentals, func(a, b Rental) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Kind, b.Kind),
-			-cmp.Compare(a.To, b.To))
-	})
-	return s, nil
+	return s
 }
 
 // Begun returns the rentals that a schedule begins with, until their first terms end: what cannot
@@ -233,7 +264,8 @@ func (s *Schedule) Begun(kinds []Kind) []Rental {
 }
 
 // Regret returns by how much a schedule that begins as s does costs more than the cheapest one, if
-// the load is that of another question. Later months are planned anew, by who knows it.
+// the load is that of another question. Later months are planned anew, by who knows it. It is not a
+// number where that question has no schedule.
 func (s *Schedule) Regret(other *Question) (float64, error) {
 	begun := s.Begun(other.Kinds)
 	bound := *other
