@@ -254,5 +254,14 @@ func writeAnswer(dir string, a *answer.Answer) error {
 			return err
 		}
 	}
+	if h := a.Horizon; h != nil {
+		for i := range h.Mixed {
+			name := filepath.Join(dir, fmt.Sprintf("month-%d.yaml", h.Mixed[i].To))
+			text := []byte(h.Mixed[i].Scenario)
+			if err := files.WriteBytes(name, text, 0o666); err != nil {
+				return err
+			}
+		}
+	}
 	return files.WriteBytes(filepath.Join(dir, "scenario.yaml"), []byte(a.Chosen.Scenario), 0o666)
 }

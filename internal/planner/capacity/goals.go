@@ -134,7 +134,9 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 		}
 		if h := s.Trials.File.Plan.Horizon; h != nil {
 			kinds, size := s.beside(ctx, a.Shapes)
-			if a.Horizon, err = overMonths(h, s.Trials.File.Plan.Hours(), kinds, size); err != nil {
+			a.Horizon, err = overMonths(h, s.Trials.File.Plan.Hours(), kinds, size,
+				s.mixes(ctx, kinds))
+			if err != nil {
 				return err
 			}
 		}

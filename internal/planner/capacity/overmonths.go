@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/horizon"
@@ -18,10 +19,10 @@ import (
 // the load of the first month and of the last, and in between where the larger fleet has more
 // replicas than the smaller one; but of loads for which all fleets have judge.Standing, only at the
 // lowest, as parts stand for fleets of more. The hours of a day are the loads of its hours, as
-// shares of the highest; nil where all are alike.
+// shares of the highest; nil where all are alike. Two kinds serve at once if x is not nil.
 func overMonths(h *asked.Horizon, hours []float64, kinds []*growing,
-	size func(factor float64) error) (*answer.Horizon, error) {
-	at := func(month int) float64 { return asked.Round(h.Factor(month, 1)) }
+	size func(factor float64) error, x *mixes) (*answer.Horizon, error) {
+	at := loads(h, 1)
 	var between func(low, high int) error
 	between = func(low, high int) error {
 		same := !slices.ContainsFunc(kinds, func(k *growing) bool {
@@ -72,17 +73,18 @@ func overMonths(h *asked.Horizon, hours []float64, kinds []*growing,
 		return nil, err
 	}
 	a := &answer.Horizon{Months: h.Months, Growth: h.Growth, Change: h.Change.Amount}
-	kinds = slices.DeleteFunc(kinds, func(k *growing) bool {
-		few := k.replicas(at(last)) == 0
-		if few {
+	for _, k := range kinds {
+		if k.replicas(at(last)) == 0 {
 			a.TooFew = append(a.TooFew, k.label)
 		}
-		return few
-	})
-	if len(kinds) == 0 {
-		return a, nil
 	}
-	return a, schedule(h, hours, kinds, a)
+	return a, schedule(h, hours, kinds, x, a)
+}
+
+// loads returns the load of each month as a multiple of the first month's, with a growth that is by
+// times the expected one.
+func loads(h *asked.Horizon, by float64) func(month int) float64 {
+	return func(month int) float64 { return asked.Round(h.Factor(month, by)) }
 }
 
 // doubles reports whether a load that grows twice as fast is one that a fleet is planned for.
@@ -121,21 +123,41 @@ func (k *growing) replicas(factor float64) int {
 }
 
 // schedule finds what to rent, and what it costs to have begun so if the load grows otherwise.
-func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Horizon) error {
+func schedule(h *asked.Horizon, hours []float64, kinds []*growing, x *mixes,
+	a *answer.Horizon) error {
 	q := needsOf(h, hours, kinds, 1)
 	best, err := horizon.Cheapest(q)
-	if err != nil {
+	if err == nil && x != nil {
+		oneByOne := *best
+		q.Beside = x.beside(loads(h, 1))
+		best, a.Mixed, err = x.cheapest(q, loads(h, 1), best)
+		if a.Mixed != nil && !math.IsInf(oneByOne.Cost, 1) {
+			a.OneByOne = &answer.OneByOne{Cost: oneByOne.Cost, Changes: oneByOne.Changes}
+		}
+	}
+	if err != nil || math.IsInf(best.Cost, 1) {
 		return err
+	}
+	// question has the growth by times the expected one, with two kinds at once if the best has.
+	question := func(h *asked.Horizon, by float64) *horizon.Question {
+		q := needsOf(h, hours, kinds, by)
+		if best.Mix != nil {
+			q.Beside = x.beside(loads(h, by))
+		}
+		return q
 	}
 	a.Cost, a.Changes = best.Cost, best.Changes
 	plain := *h
 	plain.Commitments = nil
-	uncommitted, err := horizon.Cheapest(needsOf(&plain, hours, kinds, 1))
+	uncommitted, err := horizon.Cheapest(question(&plain, 1))
 	if err != nil {
 		return err
 	}
 	a.Uncommitted = uncommitted.Cost
 	for i, k := range kinds {
+		if q.Kinds[i].Most > 0 {
+			continue
+		}
 		alone, err := horizon.Cheapest(&horizon.Question{Kinds: q.Kinds[i : i+1]})
 		if err != nil {
 			return err
@@ -156,22 +178,18 @@ func schedule(h *asked.Horizon, hours []float64, kinds []*growing, a *answer.Hor
 		rental.Label, rental.Paid = paid.label, paid.term
 		a.Rentals = append(a.Rentals, rental)
 	}
-	if a.HalfRegret, err = best.Regret(needsOf(h, hours, kinds, 0.5)); err != nil {
+	if a.HalfRegret, err = best.Regret(question(h, 0.5)); err != nil || !doubles(h) {
 		return err
 	}
-	last := asked.Round(h.Factor(h.Months-1, 2))
-	if !doubles(h) || slices.ContainsFunc(kinds, func(k *growing) bool {
-		return k.replicas(last) == 0
-	}) {
-		return nil
+	if twice, err := best.Regret(question(h, 2)); err != nil || !math.IsNaN(twice) {
+		a.TwiceRegret = &twice
+		return err
 	}
-	twice, err := best.Regret(needsOf(h, hours, kinds, 2))
-	a.TwiceRegret = &twice
-	return err
+	return nil
 }
 
-// needsOf is the question for a growth that is by times the expected one, for which no server is
-// too few.
+// needsOf is the question for a growth that is by times the expected one, with one kind of server
+// at a time.
 func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *horizon.Question {
 	q := &horizon.Question{Change: h.Change.Amount}
 	for _, k := range kinds {
@@ -187,6 +205,10 @@ func needsOf(h *asked.Horizon, hours []float64, kinds []*growing, by float64) *h
 		for m := range h.Months {
 			factor := asked.Round(h.Factor(m, by))
 			needs := horizon.Always(k.replicas(factor))
+			if len(needs) == 0 {
+				kind.Most, kind.Needs = k.most, append(kind.Needs, nil)
+				continue
+			}
 			if hourly != nil && len(hours) > 0 {
 				k.byTheHour(needs, factor, hours)
 			}
@@ -221,14 +243,15 @@ const (
 
 // beside returns the answer's server and the ones whose fleets cost least beside it, and what sizes
 // fleets of all of them for a multiple of the load. Over months, a server is one however it is paid
-// for, and some that are preempted are beside it too.
+// for, and some that are preempted are beside it too; and where there may be too few of the
+// answer's later, shapes that were not looked for because they cost much more.
 func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds []*growing,
 	size func(factor float64) error) {
 	p := payer{s.search}
 	kinds = []*growing{p.paidFor(s.best)}
-	left, spot := monthsKinds-1, 0
+	left, spot, limited := monthsKinds-1, 0, false
 	if s.Trials.File.Plan.Horizon != nil {
-		spot = monthsSpot
+		spot, limited = monthsSpot, kinds[0].most < candidate.Unbounded
 	}
 	for i := range shapes {
 		sh := &shapes[i]
@@ -236,7 +259,8 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 		if o.IsSpot() {
 			room = &spot
 		}
-		if sh.Replicas > 0 && *room > 0 && sh.Option != s.best && !o.Scaled() &&
+		known := sh.Replicas > 0 || limited && sh.AtLeast > 0
+		if known && *room > 0 && sh.Option != s.best && !o.Scaled() &&
 			!slices.ContainsFunc(kinds, func(k *growing) bool { return k.has(p, o) }) {
 			kinds = append(kinds, p.paidFor(sh.Option))
 			*room--
@@ -263,6 +287,62 @@ func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds
 		}
 		return s.sizeAt(ctx, factor, kinds, other, list)
 	}
+}
+
+// mixes returns what finds fleets of two of some kinds at once; nil where replicas are paid by the
+// hour.
+func (s *cheapestGoal) mixes(ctx context.Context, kinds []*growing) *mixes {
+	p := &s.Trials.File.Plan
+	if p.Hours() != nil {
+		return nil
+	}
+	of := func(k *growing) *candidate.Option { return s.options[k.option] }
+	return &mixes{months: p.Horizon.Months, kinds: kinds, spare: s.Spare,
+		joins: func(older, newer *growing) bool {
+			a, b := of(older), of(newer)
+			return plain(a) && plain(b) && a.Routing == b.Routing &&
+				p.Joins(a.Prefill.Offer, b.Prefill.Offer)
+		},
+		stock: func(older, newer *growing) bool {
+			return of(older).Uses(of(newer).Prefill.Offer.Accelerator)
+		},
+		simulate: func(f mixedFleet) (*answer.MixedFleet, error) { return s.mixed(ctx, f) },
+	}
+}
+
+// mixed simulates a fleet of two kinds with several draws of the load: with its spares down, and
+// steps and latencies as late as the plan demands. It returns nil where one misses the SLO; else
+// also what the fleet shows with its spares, as predicted.
+func (s *cheapestGoal) mixed(ctx context.Context, f mixedFleet) (*answer.MixedFleet, error) {
+	other, err := s.again(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(f.factor) }},
+		[]int{f.older.option, f.newer.option})
+	if err != nil {
+		return nil, err
+	}
+	t, a, b := other.Trials, other.options[0].Late, other.options[1].Late
+	late := asked.Late{First: max(a.First, b.First), FirstTail: max(a.FirstTail, b.FirstTail),
+		Tail: max(a.Tail, b.Tail)}
+	weight := asked.Round(f.newer.bears(s.Spare) / f.older.bears(s.Spare))
+	shown := &answer.MixedFleet{Older: f.older.label, Kept: f.kept, Newer: f.newer.label,
+		Added: f.added, Weight: weight, Rate: other.Rate, Seeds: togetherSeeds, Reduced: 1}
+	for _, left := range f.left(s.Spare) {
+		scenario := ofTwo(&t.File.Plan.Menu, other.options, left, weight, true)
+		kept, requests, err := keepsTogether(ctx, t, scenario, left[0]+left[1], other.Rate, late)
+		if err != nil || kept < 0 {
+			return nil, err
+		}
+		shown.Reduced, shown.Requests = min(shown.Reduced, kept), max(shown.Requests, requests)
+	}
+	scenario := ofTwo(&t.File.Plan.Menu, other.options, [2]int{f.kept, f.added}, weight, false)
+	run, requests, err := t.Fleet(ctx, scenario, f.kept+f.added, other.Rate, asked.LateBy(1),
+		shown.Requests)
+	if err != nil {
+		return nil, err
+	}
+	shown.Requests, shown.Share = requests, run.All
+	shown.TTFT, shown.TPOT = run.Latencies["p99_ttft_ms"], run.Latencies["p99_tpot_ms"]
+	shown.Scenario, err = explained(t.File, scenario, other.Rate, requests)
+	return shown, err
 }
 
 // prices returns what fleets cost for loads from a quarter of the asked one to twice it, to be

@@ -55,7 +55,7 @@ func months(t *rapid.T, h *asked.Horizon, hours []float64, most int,
 	got, err := overMonths(h, hours, []*growing{k}, func(factor float64) error {
 		k.add(factor, int(math.Ceil(factor)))
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 	testkit.OK(t, err)
 	ctx := context.Background()
 	s, g, kinds, size := kindsOf(t, f)
-	h, err := overMonths(f.Plan.Horizon, nil, kinds, size)
+	h, err := overMonths(f.Plan.Horizon, nil, kinds, size, nil)
 	testkit.OK(t, err)
 	if n := h.Kinds[0].Replicas; n[0] >= n[11] || n[0] != s.size() {
 		t.Errorf("%d replicas for a load that grows, %d in the answer", n, s.size())
@@ -235,7 +235,7 @@ func TestLargeFleetsOfMonthsAreProportional(t *testing.T) {
 			sized++
 			k.add(factor, enough(factor))
 			return nil
-		})
+		}, nil)
 		testkit.OK(t, err)
 		if most == 150 && len(got.Kinds) == 0 {
 			continue // 318 replicas in the last month
@@ -262,7 +262,7 @@ func TestFleetsOfHoursKeepTheSLO(t *testing.T) {
 	ctx := context.Background()
 	s, g, kinds, size := kindsOf(t, f)
 	hours := f.Plan.Hours()
-	h, err := overMonths(f.Plan.Horizon, hours, slices.Clone(kinds), size)
+	h, err := overMonths(f.Plan.Horizon, hours, kinds, size, nil)
 	testkit.OK(t, err)
 	hourly := float64(h.Kinds[0].Replicas[0]) * kinds[0].payments[0].price
 	all := float64(h.Months) * asked.HoursOfMonth * hourly

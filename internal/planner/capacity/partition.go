@@ -9,7 +9,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -217,39 +216,20 @@ func (b *bands) divide(ctx context.Context) ([]int, error) {
 	}
 }
 
-// togetherSeeds is the number of draws of the load with which the fleets of all bands are simulated
-// together.
-const togetherSeeds = 3
-
 // together simulates the fleets of a division as one, whose requests go to their fleets by the
 // lengths of their prompts: spares down, and with steps as slow as the plan demands. It returns nil
 // where that misses the SLO.
 func (b *bands) together(ctx context.Context, all *finding, sets []int) (*answer.Divided, error) {
-	t, p := all.Trials, &b.file.Plan
 	fewest, size := b.scenario(sets, func(s *search) (int, float64) {
 		return s.outcomes[s.best].replicas, s.chosen().Slow
 	})
-	d := &answer.Divided{Seeds: togetherSeeds, Kept: 1}
-	for seed := range uint64(togetherSeeds) {
-		fewest.Seed = p.Seed + seed
-		run, requests, err := t.Fleet(ctx, fewest, size, all.Rate, asked.LateBy(1), 0)
-		if err != nil || !run.Keeps() {
-			return nil, err
-		}
-		d.Requests, d.Kept = requests, min(d.Kept, run.All)
+	kept, requests, err := keepsTogether(ctx, all.Trials, fewest, size, all.Rate, asked.LateBy(1))
+	if err != nil || kept < 0 {
+		return nil, err
 	}
+	d := &answer.Divided{Seeds: togetherSeeds, Requests: requests, Kept: kept}
 	written, _ := b.scenario(sets, func(s *search) (int, float64) { return s.size(), 1 })
-	file, err := b.file.File(written, all.Rate, d.Requests)
-	if err != nil {
-		return nil, err
-	}
-	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		return nil, err
-	}
-	defer simulation.Source.Close()
-	text, err := simulation.Explain()
-	d.Scenario = string(text)
+	d.Scenario, err = explained(b.file, written, all.Rate, requests)
 	return d, err
 }
 

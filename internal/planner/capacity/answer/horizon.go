@@ -17,14 +17,19 @@ type Horizon struct {
 	Growth float64 `json:"growth_per_month"`
 	// Kinds are the servers that the schedule was chosen from, the answer's first.
 	Kinds []HorizonKind `json:"kinds"`
-	// TooFew names servers that are too few to keep the SLO in every month.
+	// TooFew names servers that are too few to keep the SLO alone in every month.
 	TooFew []string `json:"too_few,omitempty"`
 	// Rentals are what to rent, by their first month; empty where all servers are too few.
 	Rentals []Rental `json:"rentals,omitempty"`
 	// Cost is the price of the whole horizon, changes included.
 	Cost    float64 `json:"dollars"`
 	Changes int     `json:"changes"`
-	// Change is what it costs once to go from one kind of server to another.
+	// Mixed are the fleets of two kinds at once, by month; empty where one serves at a time.
+	Mixed []MixedFleet `json:"mixed,omitempty"`
+	// OneByOne is the cheapest schedule with one kind at a time, beside one with two; nil where it
+	// is the answer, or there are too few of each kind.
+	OneByOne *OneByOne `json:"one_kind_at_a_time,omitempty"`
+	// Change is what it costs once to go from one kind of server to another, or to add another.
 	Change float64 `json:"change_dollars,omitempty"`
 	// Uncommitted is what the cheapest schedule without commitments costs.
 	Uncommitted float64 `json:"dollars_without_commitments"`
@@ -33,6 +38,39 @@ type Horizon struct {
 	// server is too few for twice the growth, or that is not planned for.
 	HalfRegret  float64  `json:"regret_at_half_growth_dollars"`
 	TwiceRegret *float64 `json:"regret_at_twice_growth_dollars,omitempty"`
+}
+
+// MixedFleet is replicas of two kinds of server that serve at once. It was simulated whole, at the
+// load of its last month.
+type MixedFleet struct {
+	From int `json:"first_month"`
+	To   int `json:"last_month"`
+	// Kept are the replicas of the older kind and Added the newer one's, spares included.
+	Older string `json:"older"`
+	Kept  int    `json:"older_replicas"`
+	Newer string `json:"newer"`
+	Added int    `json:"newer_replicas"`
+	// Weight is how many requests come to a replica of the newer kind for each that comes to one of
+	// the older kind, if they come in turn.
+	Weight float64 `json:"newer_weight"`
+	Rate   float64 `json:"requests_per_second,omitempty"`
+	// Reduced is the least share of requests that keeps the SLO with any seed, spares of either
+	// kind down, with steps and latencies as late as the plan demands.
+	Seeds    int     `json:"seeds"`
+	Requests int64   `json:"requests"`
+	Reduced  float64 `json:"kept_without_spares"`
+	// Share is what keeps it with all replicas and the first seed, as predicted. TTFT and TPOT are
+	// 99th percentiles then, in milliseconds, and Scenario is that simulation.
+	Share    float64 `json:"kept"`
+	TTFT     float64 `json:"p99_ttft_ms"`
+	TPOT     float64 `json:"p99_tpot_ms"`
+	Scenario string  `json:"scenario"`
+}
+
+// OneByOne is a schedule with one kind of server at a time.
+type OneByOne struct {
+	Cost    float64 `json:"dollars"`
+	Changes int     `json:"changes"`
 }
 
 // HorizonKind is a server of a horizon.
@@ -104,6 +142,38 @@ func (r *Rental) words(a *Answer) string {
 		term, a.whole(r.Cost))
 }
 
+// more says by how much another schedule costs more; beside one of two kinds, also in a month.
+func (h *Horizon) more(a *Answer, cost float64) string {
+	words := a.whole(cost-h.Cost) + " more"
+	if len(h.Mixed) > 0 {
+		words += fmt.Sprintf(" (%s a month)", a.whole((cost-h.Cost)/float64(h.Months)))
+	}
+	return words
+}
+
+// words names the replicas of a fleet of two kinds: "8 replicas of 1 × h100-sxm beside 2 of 1 ×
+// b200".
+func (m *MixedFleet) words() string {
+	return fmt.Sprintf("%s of %s beside %d of %s", units.Plural(m.Kept, "replica"), m.Older,
+		m.Added, m.Newer)
+}
+
+// shown says what simulations of a fleet of two kinds showed.
+func (m *MixedFleet) shown(spare int) string {
+	down := ""
+	if spare > 0 {
+		down = "with spares down, and "
+	}
+	months := fmt.Sprintf("Month %d", m.From)
+	if m.To > m.From {
+		months = fmt.Sprintf("Months %d to %d", m.From, m.To)
+	}
+	return fmt.Sprintf("%s, %s: %s of %s requests meet the SLO, p99 TTFT %s ms and TPOT %s ms; "+
+		"%sas slow as they may be, at least %s with each of %d seeds.", months, m.words(),
+		units.Percent(m.Share), units.Count(m.Requests), units.Figure(m.TTFT),
+		units.Figure(m.TPOT), down, units.Percent(m.Reduced), m.Seeds)
+}
+
 // late says how long after the horizon a rental is paid, the longest of them; empty if all end.
 func (h *Horizon) late() string {
 	last := slices.MaxFunc(h.Rentals, func(a, b Rental) int { return cmp.Compare(a.To, b.To) })
@@ -132,8 +202,16 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 		return texts(head + ", no server of the menu keeps the SLO to the end: too few are " +
 			strings.Join(h.TooFew, ", ") + ".")
 	}
-	list = texts(fmt.Sprintf("%s the least cost is %s, with one kind of server at a time.", head,
-		a.whole(h.Cost)))
+	kinds := "with one kind of server at a time"
+	if len(h.Mixed) > 0 {
+		first, last := &h.Mixed[0], &h.Mixed[len(h.Mixed)-1]
+		kinds = fmt.Sprintf("with two kinds at once from month %d to %d: %s", first.From, last.To,
+			first.words())
+		if last.Added != first.Added {
+			kinds += fmt.Sprintf(", at last %d", last.Added)
+		}
+	}
+	list = texts(fmt.Sprintf("%s the least cost is %s, %s.", head, a.whole(h.Cost), kinds))
 	begun, later := "Rent now: ", ""
 	for i := range h.Rentals {
 		switch r := &h.Rentals[i]; {
@@ -150,18 +228,22 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 		list = append(list, texts(later)...)
 	}
 	list = append(list, texts(h.late())...)
+	if one := h.OneByOne; one != nil && one.Changes > 0 {
+		list = append(list, texts(fmt.Sprintf("One kind at a time would cost %s, with %s of kind.",
+			h.more(a, one.Cost), units.Plural(one.Changes, "change")))...)
+	}
 	if more := h.Uncommitted - h.Cost; more >= 0.5 {
 		list = append(list, texts(fmt.Sprintf("Without commitments it would cost %s more.",
 			a.whole(more)))...)
 	}
 	for _, k := range h.Kinds {
-		if more := k.Cost - h.Cost; more >= 0.5 {
-			words := fmt.Sprintf("Only %s would cost %s more.", k.Label, a.whole(more))
+		if k.Cost-h.Cost >= 0.5 {
+			words := fmt.Sprintf("Only %s would cost %s.", k.Label, h.more(a, k.Cost))
 			list = append(list, texts(words)...)
 			break
 		}
 	}
-	if h.Change > 0 && len(h.Kinds) == 1 {
+	if h.Change > 0 && len(h.Kinds)+len(h.TooFew) == 1 {
 		list = append(list, texts("No change is paid: there is one kind of server to rent.")...)
 	}
 	twice := h.TwiceRegret
@@ -191,10 +273,17 @@ func (h *Horizon) tables(a *Answer) (list doc.Blocks) {
 		words = append(words, h.Rentals[i].words(a))
 	}
 	list = append(heading("What to rent"), items(words)...)
+	for i := range h.Mixed {
+		list = append(list, texts(h.Mixed[i].shown(a.Spare))...)
+	}
 	for _, k := range h.Kinds {
 		list = append(list, texts(fmt.Sprintf("%s needs %s replicas, month by month; alone it "+
 			"costs %s.", k.Label, strings.Trim(fmt.Sprint(k.Replicas), "[]"),
 			a.whole(k.Cost)))...)
+	}
+	if len(h.TooFew) > 0 {
+		list = append(list, texts("Too few to serve alone to the end: "+
+			strings.Join(h.TooFew, ", ")+".")...)
 	}
 	return list
 }

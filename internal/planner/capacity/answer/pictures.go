@@ -243,11 +243,28 @@ func (a *Answer) drawMonths() (string, *plot.Plot, error) {
 		}
 		series = append(series, s)
 	}
+	series = append(series, h.drawMixed()...)
 	c := plots.Curves{Title: "Replicas that the load of each month needs", X: "month",
 		Y: "replicas", Series: series}
 	p, err := c.Draw()
 	return fmt.Sprintf("Over %d months the cheapest schedule costs %s.", h.Months,
 		a.whole(h.Cost)), p, err
+}
+
+// drawMixed returns the replicas of either kind while two serve at once.
+func (h *Horizon) drawMixed() []plots.Series {
+	if len(h.Mixed) == 0 {
+		return nil
+	}
+	older := plots.Series{Name: h.Mixed[0].Older + ", of two"}
+	newer := plots.Series{Name: h.Mixed[0].Newer + ", of two"}
+	for _, f := range h.Mixed {
+		for m := f.From; m <= f.To; m++ {
+			older.X, older.Y = append(older.X, float64(m)), append(older.Y, float64(f.Kept))
+			newer.X, newer.Y = append(newer.X, float64(m)), append(newer.Y, float64(f.Added))
+		}
+	}
+	return []plots.Series{older, newer}
 }
 
 // drawPaid draws what is paid in each month of a horizon, and after it for what is committed.

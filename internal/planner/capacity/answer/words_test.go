@@ -534,8 +534,30 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	h.Change = 5
 	says(t, plain(h.brief(a)), "twice as fast is more than is planned for", "no: No change is paid")
 	h.Kinds = h.Kinds[:1]
+	says(t, plain(h.brief(a)), "no: No change is paid")
+	says(t, plain(h.tables(a)), "Too few to serve alone to the end: v.")
+	h.TooFew = nil
 	says(t, plain(h.brief(a)), "No change is paid: there is one kind of server to rent.")
 	says(t, plain(h.tables(a)), "x needs 1 2 replicas, month by month; alone it costs $120.")
+	h.Mixed = []MixedFleet{{From: 3, To: 4, Older: "x", Kept: 8, Newer: "z", Added: 1, Seeds: 3,
+		Requests: 2000, Reduced: 0.99, Share: 1, TTFT: 500, TPOT: 25}}
+	h.OneByOne = &OneByOne{Cost: 216, Changes: 1}
+	says(t, plain(h.brief(a)), "$120, with two kinds at once from month 3 to 4: 8 replicas of x "+
+		"beside 1 of z.", "One kind at a time would cost $96 more ($4 a month), with 1 change of")
+	h.Mixed = append(h.Mixed, h.Mixed[0])
+	h.Mixed[1].From, h.Mixed[1].To, h.Mixed[1].Added = 5, 5, 2
+	h.OneByOne.Changes, h.Kinds[0].Cost = 0, 216
+	says(t, plain(h.brief(a)), "from month 3 to 5: 8 replicas of x beside 1 of z, at last 2.",
+		"Only x would cost $96 more ($4 a month).", "no: One kind at a time")
+	says(t, plain(h.tables(a)), "Months 3 to 4, 8 replicas of x beside 1 of z: 100% of 2,000 "+
+		"requests meet the SLO, p99 TTFT 500 ms and TPOT 25 ms; as slow as they may be, at least "+
+		"99% with each of 3 seeds.", "Month 5, 8 replicas of x beside 2 of z")
+	a.Spare = 1
+	says(t, plain(h.tables(a)), "25 ms; with spares down, and as slow as they may be, at least")
+	if s := h.drawMixed(); len(s) != 2 || !slices.Equal(s[0].Y, []float64{8, 8, 8}) ||
+		!slices.Equal(s[1].X, []float64{3, 4, 5}) || !slices.Equal(s[1].Y, []float64{1, 1, 2}) {
+		t.Errorf("%+v", s)
+	}
 	a.Goal.Find = asked.FindFront
 	for i := range 12 {
 		a.Points = append(a.Points, Point{Label: fmt.Sprint("p", i), Replicas: 1, Latency: 1,

@@ -268,7 +268,7 @@ func (e Electricity) Number() float64 { return e.Amount }
 type Horizon struct {
 	Months      int            `json:"months" required:"true" min:"2" max:"60" jsonschema:"The number of months."`
 	Growth      float64        `json:"growth,omitempty" min:"0" max:"1" jsonschema:"By how much the rate grows from one month to the next, as a share: 0.08 is 8 % a month. Default: 0."`
-	Change      Purchase       `json:"change,omitzero" above:"0" jsonschema:"What it costs once to go from one kind of server to another, such as $5000. Default: nothing."`
+	Change      Purchase       `json:"change,omitzero" above:"0" jsonschema:"What it costs once to go from one kind of server to another, or to add another, such as $5000. Default: nothing."`
 	Start       scenarios.Span `json:"start,omitempty" above:"0" jsonschema:"How long before it is needed a replica on demand is paid for, and the least time for which it is, from 1m to 1d. Default: 1h."`
 	Commitments []Commitment   `json:"commitments,omitempty" jsonschema:"What is saved by renting for a long time. Accelerators on demand can be rented so. Those on other terms have the price of the menu: owned ones are paid for their years, or to the end of the horizon, and reserved ones to the end."`
 }
