@@ -2,7 +2,11 @@ package scenarios
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // The presets' times can be changed one by one; a slower host takes longer for all that is its
@@ -54,6 +58,29 @@ func TestSchedulingAheadIsNoSlower(t *testing.T) {
 				t.Errorf("%s%s: vllm-v1-sync makes %.0f tokens/s, and vllm-v1 %.0f", server, load,
 					sync, async)
 			}
+		}
+	}
+}
+
+// Contexts are divided under vLLM alone, and multiply the tokens that fit; what vLLM refuses is.
+func TestContextsAreDivided(t *testing.T) {
+	const text = "model: deepseek-v2-lite\nhardware: h100-sxm\nworkload: {requests: 9, " +
+		"arrivals: at-once, prompt: 900, output: 50}\nparallelism: {tensor: 4, decode-context: 2}\n"
+	parts := runYAML(t, text)
+	whole := runYAML(t, strings.Replace(text, ", decode-context: 2", "", 1))
+	if got := whole.PeakKVUsage / parts.PeakKVUsage; math.Abs(got-2) > 1e-3 {
+		t.Errorf("%g times the share of the memory, want 2", got)
+	}
+	for override, want := range map[string]string{
+		"engine=sglang":                "parallelism.decode-context: found 2, and the engine",
+		"parallelism.decode-context=3": "decode-context 3 must divide tensor parallelism 4",
+		"model=gpt-oss-20b":            "decode-context 2: want at most 1",
+	} {
+		f, err := Parse("contexts.yaml", []byte(text), override)
+		testkit.OK(t, err)
+		_, err = f.Build(policies.Default())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", override, err, want)
 		}
 	}
 }

@@ -35,6 +35,10 @@ func (p *server) planMemory() {
 	}
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
+	if e := p.Config.Release.Engine; degrees.Context > 1 && (e == nil || e.Name != "vllm") {
+		p.problem("parallelism.decode-context", "found %d, and the engine %s; vLLM divides "+
+			"contexts so", degrees.Context, p.Config.Engine.Name)
+	}
 	p.Config = p.spreadOver(degrees.degrees())
 	if p.fitted != nil {
 		p.twin = p.ownEvidence(p.fitted, &p.Config)

@@ -32,6 +32,7 @@ type Parallelism struct {
 	Expert    int    `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Number of groups over which routed experts are spread; a divisor of tensor. With data, it is all accelerators of a stage (default), or 1, which splits each expert over all of them. Default: 1."`
 	Data      int    `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Number of data-parallel ranks, for mixtures of experts. Each has attention, KV cache and sequences of its own. They take their steps together, and share the routed experts. Default: 1."`
 	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"Number of additional copies of the experts that are chosen most (EPLB): with 32, DeepSeek-V3 has 288, for 72 or 144 accelerators."`
+	Context   int    `json:"decode-context,omitempty" min:"1" max:"4096" jsonschema:"Number of accelerators that divide the KV cache of each sequence by its tokens, where tensor parallelism alone has them keep copies (vLLM's --decode-context-parallel-size); a divisor of tensor. Default: 1."`
 	Overlap   string `json:"overlap,omitempty" enum:"two-batch" jsonschema:"Prompts are computed in two halves, of which one exchanges tokens between data-parallel ranks while the other computes."`
 }
 
@@ -215,7 +216,7 @@ func (p Parallelism) degrees() steptime.Parallelism {
 	return steptime.Parallelism{
 		Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data,
 		Redundant: p.Redundant,
-		TwoBatch:  p.Overlap == "two-batch",
+		TwoBatch:  p.Overlap == "two-batch", Context: p.Context,
 	}
 }
 

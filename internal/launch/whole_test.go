@@ -114,6 +114,13 @@ func checkWrittenAgain(t *testing.T, id string, simulation *scenarios.Simulation
 		}
 		first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 		testkit.OK(t, b.Write(first))
+		if slices.ContainsFunc(b.Notes, func(note string) bool {
+			return strings.HasPrefix(note, "speculation ")
+		}) { // files without the drafter have no place for what is set of it
+			set = slices.DeleteFunc(slices.Clone(set), func(s string) bool {
+				return strings.HasPrefix(s, "speculation.")
+			})
+		}
 		r, err := launch.ReadFileOrText(first, nil, set...)
 		if err != nil {
 			t.Errorf("%s, %s: %v", id, engine, err)

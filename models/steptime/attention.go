@@ -37,8 +37,9 @@ type attention struct {
 // byPrompt and tables change with each step that is asked for.
 type attentionCosts struct {
 	*setup
-	products *productCosts
-	tables   *lookup
+	products  *productCosts
+	exchanges *exchangeCosts
+	tables    *lookup
 	// kinds has alike layers together; latentLayers is the number of layers with latent attention.
 	kinds        []attention
 	latentLayers float64
@@ -125,7 +126,7 @@ func (c *attentionCosts) decodeCompute(l *models.Attention) float64 {
 // verify returns the time in which the sequences of s attend to their contexts with more queries
 // than one each: the cache is read once, the arithmetic is done for each.
 func (c *attentionCosts) verify(s *sim.Step) sim.Time {
-	t := c.decodeKernels
+	t := c.decodeKernels + c.divided(c.perRank(s.DecodeTokens))
 	for i := range c.kinds {
 		a := &c.kinds[i]
 		w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
@@ -173,7 +174,7 @@ func (c *attentionCosts) chunks(prefill []sim.Chunk) sim.Time {
 		t = max(t/sim.Time(c.ranks), fullest(chunks, c.ranks))
 	}
 	if longest > 0 {
-		t += c.prefillKernels
+		t += c.prefillKernels + c.dividedPrompts(prefill)
 		for j := range c.kinds {
 			t += c.kinds[j].perLength*sim.Time(c.kinds[j].idle(longest)) +
 				c.kinds[j].perToken*sim.Time(newest)
@@ -238,7 +239,8 @@ func (c *attentionCosts) prefillOperator(s *sim.Step) Operator {
 	k, ranks := &c.constants.Attention, float64(c.ranks)
 	moves := c.bandwidth * k.PrefillMemory // in B/s
 	o := Operator{Name: "attention_prefill", Time: c.prefill(s)}
-	spent := spending{FixedTimes: c.prefillKernels.Seconds()}
+	spent := spending{FixedTimes: c.prefillKernels.Seconds(),
+		Exchanging: c.dividedPrompts(s.Prefill).Seconds()}
 	for i := range c.kinds {
 		for j := range s.Prefill {
 			a, n, cached := &c.kinds[i], s.Prefill[j].Rows(), s.Prefill[j].Cached
@@ -274,7 +276,8 @@ func (c *attentionCosts) prefillOperator(s *sim.Step) Operator {
 func (c *attentionCosts) decodeOperator(s *sim.Step, t sim.Time) Operator {
 	ranks := float64(c.ranks)
 	o := Operator{Name: "attention_decode", Time: t}
-	spent := spending{FixedTimes: c.decodeKernels.Seconds()}
+	spent := spending{FixedTimes: c.decodeKernels.Seconds(),
+		Exchanging: c.divided(c.perRank(s.DecodeTokens)).Seconds()}
 	compute := 0.0
 	for i := range c.kinds {
 		a := &c.kinds[i]
@@ -310,7 +313,7 @@ func (c *attentionCosts) moveBeside(o *Operator, written, activations float64) {
 // form returns the time that n sequences need to attend to a total context. It bends where
 // windows are full, and at the points of measured tables.
 func (c *attentionCosts) form(n int) []segment {
-	base, slope := c.decodeKernels, perToken(0)
+	base, slope := c.decodeKernels+c.divided(c.perRank(n)), perToken(0)
 	var bends []bend
 	for i := range c.kinds {
 		a := &c.kinds[i]

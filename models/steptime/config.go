@@ -139,10 +139,10 @@ func (c Config) resolve() (Config, []string, error) {
 	if err := checkParallelism(c.Model, p); err != nil {
 		return c, nil, err
 	}
-	if p.Data > 1 && c.Operators != nil {
+	if (p.Data > 1 || p.Context > 1) && c.Operators != nil {
 		return c, nil, fmt.Errorf(
-			"measured operators have no data-parallel attention; leave out the tables or data " +
-				"parallelism")
+			"measured operators have no data-parallel attention and no divided contexts; leave " +
+				"out the tables, or the parallelism")
 	}
 	within := p.Tensor > 1 && c.Accelerator.PerNode > 1 || p.GPUs() > 1 && !c.crossesNodes()
 	if within && c.ScaleUp == nil && !c.Engine.Roofline {

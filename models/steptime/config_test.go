@@ -22,6 +22,12 @@ func TestMistakesAreExplained(t *testing.T) {
 		"need a network: a node of h100-sxm holds 8": {Parallel: Parallelism{Pipeline: 16}},
 		"expert parallelism 3 must divide tensor": {
 			Model: mixtral(), Parallel: Parallelism{Tensor: 2, Expert: 3}, ScaleUp: nvlink4},
+		"decode-context 3 must divide tensor parallelism 4": {
+			Parallel: Parallelism{Tensor: 4, Context: 3}},
+		"want at most 1, the accelerators that keep each of the 8 KV": {
+			Parallel: Parallelism{Tensor: 8, Context: 2}},
+		"decode-context 4: want at most 2": {
+			Parallel: Parallelism{Tensor: 16, Context: 4}},
 		"use replicas: 4 instead": {Parallel: Parallelism{Data: 4}},
 		"leave expert out, or make it 8, or 1 to split": {
 			Model: mixtral(), Parallel: Parallelism{Tensor: 2, Data: 4, Expert: 2},

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the predictions in testdata anew"
 // and engine, with kernels measured on the accelerator or on a relative.
 func deployments() []Config {
 	split := func(tensor, pipeline, data, expert, redundant int, twoBatch bool) Parallelism {
-		return Parallelism{tensor, pipeline, expert, data, redundant, twoBatch}
+		return Parallelism{tensor, pipeline, expert, data, redundant, twoBatch, 0}
 	}
 	var list []Config
 	add := func(model, accelerator, engine string, p Parallelism, weights, kv hardware.DType) {

@@ -192,6 +192,7 @@ func (p *MemoryPlan) setState(cfg *MemoryConfig, kv hardware.DType, tp int, stag
 		p.BlockTokens = max(p.BlockTokens, block)
 	}
 	k.Growing, k.Windowed, k.Fixed = k.Growing*stage+cfg.DraftKV, k.Windowed*stage, k.Fixed*stage
+	k = cfg.Parallel.OwnPart(k)
 	if b := max(1, cfg.BlockTokens); cfg.Windows && k.Window > 0 { // blocks that a window can touch
 		k.Window = ((k.Window-1+b-1)/b + 1) * b
 	}

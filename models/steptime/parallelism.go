@@ -3,6 +3,7 @@ package steptime
 import (
 	"fmt"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -25,6 +26,9 @@ type Parallelism struct {
 	// TwoBatch computes prompts in two halves, so that one half exchanges tokens while the other
 	// half computes.
 	TwoBatch bool
+	// Context, a divisor of Tensor, divides the KV cache of each sequence among groups of this
+	// number of accelerators, by tokens, where they would keep copies of it.
+	Context int
 }
 
 // GPUs returns the number of accelerators of one replica.
@@ -44,8 +48,39 @@ func (p Parallelism) Complete() Parallelism {
 	if p.Expert == 0 && p.Data > 1 {
 		p.Expert = p.Tensor * p.Data
 	}
-	p.Expert = max(1, p.Expert)
+	p.Expert, p.Context = max(1, p.Expert), max(1, p.Context)
 	return p
+}
+
+// OwnPart returns what an accelerator keeps of a sequence, given what it would keep if it divided
+// contexts with no other.
+func (p Parallelism) OwnPart(k models.SequenceState) models.SequenceState {
+	k.Growing /= float64(max(1, p.Context))
+	return k
+}
+
+// checkContext returns an error if the contexts of a model cannot be divided as asked: each
+// accelerator of a group must keep the same KV heads (vllm/config/model.py, v0.15,
+// verify_with_parallel_config), and layers with windows and states are not divided
+// (vllm/v1/kv_cache_interface.py).
+func checkContext(a *models.Architecture, p Parallelism) error {
+	if p.Tensor%p.Context != 0 {
+		return fmt.Errorf("decode-context %d must divide tensor parallelism %d", p.Context,
+			p.Tensor)
+	}
+	for _, l := range a.AttentionLayers(1, hardware.BF16) {
+		copies := p.Tensor / max(1, l.KVHeads)
+		switch {
+		case p.Context == 1 || l.Latent && l.Window == 0:
+		case l.Window > 0 || l.StateBytes > 0 || l.Scan:
+			return fmt.Errorf("decode-context %d divides whole contexts, and %s has layers with "+
+				"windows, states or an index", p.Context, a.Name)
+		case p.Context > copies:
+			return fmt.Errorf("decode-context %d: want at most %d, the accelerators that keep "+
+				"each of the %d KV heads of %s", p.Context, max(1, copies), l.KVHeads, a.Name)
+		}
+	}
+	return nil
 }
 
 // checkParallelism returns an error if a model cannot be spread as asked.
@@ -53,6 +88,9 @@ func checkParallelism(a *models.Architecture, p Parallelism) error {
 	tp, experts := p.Tensor, a.Experts()
 	if err := a.FitsTensor(tp); err != nil {
 		return fmt.Errorf("tensor parallelism %d %w; use one of %v", tp, err, divisors(a))
+	}
+	if err := checkContext(a, p); err != nil {
+		return err
 	}
 	switch {
 	case p.Pipeline > a.Layers():

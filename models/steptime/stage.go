@@ -47,6 +47,7 @@ func newStage(products *productCosts, layers int, last bool) (*stage, error) {
 	}
 	c.attention = newAttentionCosts(products, expand)
 	for _, l := range c.cfg.Model.AttentionLayers(c.cfg.Parallel.Tensor, c.cfg.KV) {
+		l.KVBytes /= float64(c.cfg.Parallel.Context)
 		if err := c.attention.add(l, c.share(l.Count)); err != nil {
 			return nil, err
 		}
@@ -59,6 +60,7 @@ func (c *stage) fresh() *stage {
 	own := *c
 	own.tables = &lookup{Tables: c.tables.Tables}
 	own.exchanges.tables, own.attention.tables = own.tables, own.tables
+	own.attention.exchanges = &own.exchanges
 	own.byTokens = memo{fill: totalOf(func(ops []Operator, n int) []Operator {
 		return own.tokenOperators(ops, n, 0)
 	})}

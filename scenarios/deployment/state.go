@@ -81,7 +81,7 @@ func (c *Config) sequenceState() models.SequenceState {
 	if !c.Policies.forgetsWindows() {
 		k.Growing, k.Windowed, k.Window = k.Growing+k.Windowed, 0, 0
 	}
-	return k
+	return c.Parallel.OwnPart(k)
 }
 
 // HandedOver returns the size in bytes of what a sequence keeps, for all accelerators of a replica

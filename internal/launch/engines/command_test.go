@@ -93,6 +93,9 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 	if e.Name != "trtllm" { // has a rank on each accelerator
 		shapes = append(shapes, "tensor: 2, data: 4")
 	}
+	if e.Name == "vllm" && slices.Contains(settings, "model=deepseek-v2-lite") {
+		shapes = append(shapes, "tensor: 4, decode-context: 2")
+	}
 	shape := rapid.SampledFrom(shapes).Draw(t, "shape")
 	if rapid.Bool().Draw(t, "together") {
 		return append(settings, "parallelism={"+shape+"}")
@@ -186,6 +189,7 @@ func differences(a, b *engines.Replica) (list []string) {
 	differ("parallelism.data", p.Data, q.Data)
 	differ("parallelism.expert", p.Expert, q.Expert)
 	differ("parallelism.redundant", p.Redundant, q.Redundant)
+	differ("parallelism.decode-context", p.Context, q.Context)
 	differ("parallelism.overlap", p.Overlap, q.Overlap)
 	differ("engine.weights", a.Engine.Weights, b.Engine.Weights)
 	differ("engine.kv-cache", a.Engine.KVCache, b.Engine.KVCache)

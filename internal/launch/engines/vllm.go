@@ -39,6 +39,7 @@ func expressVLLM(d *Replica) options.Terms {
 	if d.Parallelism.Expert > 1 {
 		t["expert-parallel"] = "true"
 	}
+	t.Degree("parallelism.decode-context", d.Parallelism.Context)
 	if d.Parallelism.Redundant > 0 {
 		t["balanced"] = "true"
 	}
