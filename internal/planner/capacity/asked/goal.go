@@ -3,7 +3,6 @@ package asked
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -63,8 +62,8 @@ func (g *Goal) check(p *Plan, doc *strict.Document,
 
 // counted reports whether the menu gives the number of all accelerators.
 func (p *Plan) counted() bool {
-	for _, list := range p.offers() {
-		if slices.ContainsFunc(*list, func(o Offer) bool { return o.Count == 0 }) {
+	for _, o := range p.eachOffer() {
+		if o.Count == 0 {
 			return false
 		}
 	}
@@ -152,15 +151,13 @@ const mostWaiting = 7 * Day
 
 // checkHours reports prices that differ by hour of a plan without a job, which cannot wait for an
 // hour, or of a job that does not say when it begins.
-func (j *Job) checkHours(p *Plan, doc *strict.Document) error {
-	lists, some := p.offers(), false
-	for _, key := range slices.Sorted(maps.Keys(lists)) {
-		for i, o := range *lists[key] {
-			if some = some || o.DiffersByHour(); j == nil && some {
-				return doc.Problem(fmt.Sprintf("%s.%d.by-hour", key, i), "found a price of %s "+
-					"that differs by hour, %s, and no job that could wait for the cheapest "+
-					"hours; leave by-hour out, and give the mean price", o.Accelerator, o.ByHour)
-			}
+func (p *Plan) checkHours(doc *strict.Document) error {
+	j, some := p.Job, false
+	for at, o := range p.eachOffer() {
+		if some = some || o.DiffersByHour(); j == nil && some {
+			return doc.Problem(at+".by-hour", "found a price of %s that differs by hour, %s, and "+
+				"no job that could wait for the cheapest hours; leave by-hour out, and give the "+
+				"mean price", o.Accelerator, o.ByHour)
 		}
 	}
 	from := doc.Has("job.from")
@@ -404,8 +401,9 @@ func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)
 	}
 }
 
-// inCurrency reports a change that is paid in another currency than the accelerators.
-func (h *Horizon) inCurrency(p *Plan, doc *strict.Document) error {
+// horizonInCurrency reports a change that is paid in another currency than the accelerators.
+func (p *Plan) horizonInCurrency(doc *strict.Document) error {
+	h := p.Horizon
 	if h == nil || h.Change.Amount == 0 || h.Change.Currency == p.Currency {
 		return nil
 	}

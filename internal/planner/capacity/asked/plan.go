@@ -262,20 +262,12 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 		return nil, scenarios.BadInput(problems)
 	}
 	f.Plan.Complete()
-	if err := f.Plan.Own(doc); err != nil {
-		return nil, scenarios.BadInput(err)
-	}
-	if err := f.Plan.Price(doc); err != nil {
-		return nil, scenarios.BadInput(err)
-	}
-	if err := f.Plan.Horizon.inCurrency(&f.Plan, doc); err != nil {
-		return nil, scenarios.BadInput(err)
-	}
-	if err := f.Plan.List(doc); err != nil {
-		return nil, scenarios.BadInput(err)
-	}
-	if err := f.Plan.Job.checkHours(&f.Plan, doc); err != nil {
-		return nil, scenarios.BadInput(err)
+	p := &f.Plan
+	for _, settle := range []func(*strict.Document) error{p.Own, p.Price, p.horizonInCurrency,
+		p.List, p.checkHours} {
+		if err := settle(doc); err != nil {
+			return nil, scenarios.BadInput(err)
+		}
 	}
 	return f, nil
 }

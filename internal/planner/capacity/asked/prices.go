@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"iter"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -61,48 +61,61 @@ func (p *Plan) Price(doc *strict.Document) error {
 	}
 	p.Tokens = cmp.Or(p.Tokens, list.Tokens)
 	var problems strict.Problems
-	for field, offers := range p.offers() {
+	for _, l := range p.offers() {
 		var priced []Offer
-		for i := range *offers {
-			o := &(*offers)[i]
-			found := list.of(o, doc.Has(fmt.Sprintf("%s.%d.term", field, i)))
+		for i := range *l.offers {
+			o, at := &(*l.offers)[i], fmt.Sprintf("%s.%d", l.key, i)
+			found := list.of(o, doc.Has(at+".term"))
 			if found == nil {
-				problems = append(problems, doc.Problem(fmt.Sprintf("%s.%d", field, i),
-					"found no price for it in %s: %s", p.Prices, list.missing(o)))
+				problems = append(problems, doc.Problem(at, "found no price for it in %s: %s",
+					p.Prices, list.missing(o)))
 			}
 			priced = append(priced, found...)
 		}
-		*offers = priced
+		*l.offers = priced
 	}
-	slices.SortFunc(problems, func(a, b strict.Problem) int {
-		return cmp.Compare(a.Error(), b.Error())
-	})
 	if problems != nil {
 		return problems
 	}
 	return nil
 }
 
-// offers returns the lists of offers of the menu, by their fields.
-func (p *Plan) offers() map[string]*[]Offer {
+// offerList is a list of offers of the menu, and its key.
+type offerList struct {
+	key    string
+	offers *[]Offer
+}
+
+// offers returns the lists of offers of the menu.
+func (p *Plan) offers() []offerList {
 	p.Menu.Disaggregated = slices.Clone(p.Menu.Disaggregated)
-	lists := map[string]*[]Offer{"menu.hardware": &p.Menu.Hardware}
+	lists := []offerList{{"menu.hardware", &p.Menu.Hardware}}
 	for i := range p.Menu.Disaggregated {
-		field := fmt.Sprintf("menu.disaggregated.%d.", i)
-		split := &p.Menu.Disaggregated[i]
-		lists[field+"prefill.hardware"] = &split.Prefill.Hardware
-		lists[field+"decode.hardware"] = &split.Decode.Hardware
+		field, split := fmt.Sprintf("menu.disaggregated.%d.", i), &p.Menu.Disaggregated[i]
+		lists = append(lists, offerList{field + "prefill.hardware", &split.Prefill.Hardware},
+			offerList{field + "decode.hardware", &split.Decode.Hardware})
 	}
 	return lists
 }
 
+// eachOffer yields the offers of the menu with their keys.
+func (p *Plan) eachOffer() iter.Seq2[string, *Offer] {
+	return func(yield func(string, *Offer) bool) {
+		for _, l := range p.offers() {
+			for i := range *l.offers {
+				if !yield(fmt.Sprintf("%s.%d", l.key, i), &(*l.offers)[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Own sets the prices of owned accelerators of the menu.
 func (p *Plan) Own(doc *strict.Document) error {
-	for field, offers := range p.offers() {
-		for i := range *offers {
-			if err := (*offers)[i].own(doc, fmt.Sprintf("%s.%d", field, i)); err != nil {
-				return err
-			}
+	for at, o := range p.eachOffer() {
+		if err := o.own(doc, at); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -265,36 +278,32 @@ func (o *Offer) Listed() (hardware.Listing, bool) {
 // List sets the prices of the accelerators of the menu that name a provider and have no price, from
 // the catalogue's table.
 func (p *Plan) List(doc *strict.Document) error {
-	for field, offers := range p.offers() {
-		for i := range *offers {
-			o := &(*offers)[i]
-			if o.Price.Amount > 0 {
+	for at, o := range p.eachOffer() {
+		if o.Price.Amount > 0 {
+			continue
+		}
+		if o.File != "" {
+			if p.Currency != "" {
+				return doc.Problem(at, "prices of files of accelerators are in USD, and those of "+
+					"the plan in %s: give a price", p.Currency.Code())
+			}
+			continue
+		}
+		l, known := o.Listed()
+		if o.Provider == "" {
+			o.listed, o.listedPrice = l.Provider, l.Price
+			if p.Currency == "" || !known {
 				continue
 			}
-			at := fmt.Sprintf("%s.%d", field, i)
-			if o.File != "" {
-				if p.Currency != "" {
-					return doc.Problem(at, "prices of files of accelerators are in USD, and those "+
-						"of the plan in %s: give a price", p.Currency.Code())
-				}
-				continue
-			}
-			l, known := o.Listed()
-			if o.Provider == "" {
-				o.listed, o.listedPrice = l.Provider, l.Price
-				if p.Currency == "" || !known {
-					continue
-				}
-			}
-			if !known {
-				return doc.Problem(at+".provider", "the catalogue has no "+
-					"price of %s: %s; give one, such as price: $2/h",
-					strings.TrimSpace(o.Accelerator+" "+o.Region), o.providers())
-			}
-			o.Price, o.Date, o.Source = scenarios.Price{Amount: l.Price}, l.Date, l.Source
-			if err := p.convert(doc, at, (*scenarios.Money)(&o.Price), o); err != nil {
-				return err
-			}
+		}
+		if !known {
+			return doc.Problem(at+".provider", "the catalogue has no price of %s: %s; give one, "+
+				"such as price: $2/h", strings.TrimSpace(o.Accelerator+" "+o.Region),
+				o.providers())
+		}
+		o.Price, o.Date, o.Source = scenarios.Price{Amount: l.Price}, l.Date, l.Source
+		if err := p.convert(doc, at, (*scenarios.Money)(&o.Price), o); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -354,101 +363,73 @@ func (l *PriceList) convertPrices(doc *strict.Document) error {
 			return doc.Problem(fmt.Sprintf("offers.%d.price", i), "%v", err)
 		}
 	}
-	tokens, err := convertTokens(l.Exchange, l.Currency.Currency, l.Tokens)
-	if err != nil {
-		return doc.Problem("tokens", "%v", err)
-	}
-	l.Tokens = tokens
-	return nil
+	return convertTokens(doc, l.Exchange, l.Currency.Currency, l.Tokens)
 }
 
-func convertTokens(rates []Exchange, to units.Currency,
-	p *scenarios.TokenPrices) (*scenarios.TokenPrices, error) {
+// convertTokens converts prices of tokens; nil stays nil.
+func convertTokens(doc *strict.Document, rates []Exchange, to units.Currency,
+	p *scenarios.TokenPrices) error {
 	if p == nil {
-		return nil, nil
+		return nil
 	}
-	made := *p
-	list := []*scenarios.TokenPrice{&made.Input, &made.Output}
-	if p.Cached != nil {
-		cached := *p.Cached
-		made.Cached = &cached
-		list = append(list, made.Cached)
-	}
-	for _, price := range list {
+	for _, price := range []*scenarios.TokenPrice{&p.Input, cmp.Or(p.Cached, &p.Input), &p.Output} {
 		if err := convert(rates, to, (*scenarios.Money)(price), nil); err != nil {
-			return nil, err
+			return doc.Problem("tokens", "%v", err)
 		}
 	}
-	return &made, nil
+	return nil
 }
 
 // chooseCurrency chooses the currency of the plan, and converts its prices: the price file's, or
 // else the first of the menu's accelerators'. Prices of the catalogue are in US dollars.
 func (p *Plan) chooseCurrency(doc *strict.Document, list *PriceList) error {
-	lists := p.offers()
-	fields := slices.Sorted(maps.Keys(lists))
 	if list != nil {
 		p.Currency, p.exchange = list.Currency.Currency, list.Exchange
-	} else if first := *lists["menu.hardware"]; len(first) > 0 {
+	} else if first := p.Menu.Hardware; len(first) > 0 {
 		p.Currency = first[0].Price.Currency
 	}
-	for _, field := range fields {
-		for i := range *lists[field] {
-			o, at := &(*lists[field])[i], fmt.Sprintf("%s.%d", field, i)
-			if doc.Has(at+".currency") && o.Currency.Currency != o.Price.Currency {
-				return doc.Problem(at+".currency", "found %s, and the price is in %s",
-					o.Currency.Code(), o.Price.Currency.Code())
-			}
-			if err := p.convert(doc, at+".price", (*scenarios.Money)(&o.Price), o); err != nil {
-				return err
-			}
+	for at, o := range p.eachOffer() {
+		if doc.Has(at+".currency") && o.Currency.Currency != o.Price.Currency {
+			return doc.Problem(at+".currency", "found %s, and the price is in %s",
+				o.Currency.Code(), o.Price.Currency.Code())
 		}
-	}
-	if err := p.convert(doc, "goal.budget", (*scenarios.Money)(&p.Goal.Budget), nil); err != nil {
-		return err
-	}
-	if err := p.convertMemory(doc, "menu.memory", p.Menu.Memory); err != nil {
-		return err
-	}
-	for i := range p.Menu.Disaggregated {
-		field, split := fmt.Sprintf("menu.disaggregated.%d.", i), &p.Menu.Disaggregated[i]
-		err := errors.Join(p.convertMemory(doc, field+"prefill.memory", split.Prefill.Memory),
-			p.convertMemory(doc, field+"decode.memory", split.Decode.Memory))
-		if err != nil {
+		if err := p.convert(doc, at+".price", (*scenarios.Money)(&o.Price), o); err != nil {
 			return err
 		}
 	}
-	tokens, err := convertTokens(p.exchange, p.Currency, p.Tokens)
-	if err != nil {
-		return doc.Problem("tokens", "%v", err)
+	err := errors.Join(
+		p.convert(doc, "goal.budget", (*scenarios.Money)(&p.Goal.Budget), nil),
+		p.convertMemory(doc, "menu.memory", p.Menu.Memory),
+		convertTokens(doc, p.exchange, p.Currency, p.Tokens))
+	for i := range p.Menu.Disaggregated {
+		field, split := fmt.Sprintf("menu.disaggregated.%d.", i), &p.Menu.Disaggregated[i]
+		err = errors.Join(err, p.convertMemory(doc, field+"prefill.memory", split.Prefill.Memory),
+			p.convertMemory(doc, field+"decode.memory", split.Decode.Memory))
 	}
-	p.Tokens = tokens
-	return nil
+	return err
 }
 
 // convertMemory converts the prices of host memory, disks and pools.
 func (p *Plan) convertMemory(doc *strict.Document, field string, list []scenarios.KVMemory) error {
+	var wrong error
 	for i := range list {
 		m, at := &list[i], fmt.Sprintf("%s.%d.", field, i)
-		keys := []string{"price", "disk-price", "pool-price"}
-		for k, price := range []*scenarios.Price{&m.Price, &m.DiskPrice, &m.PoolPrice} {
-			if err := p.convert(doc, at+keys[k], (*scenarios.Money)(price), nil); err != nil {
-				return err
-			}
+		convert := func(key string, price *scenarios.Price) {
+			wrong = errors.Join(wrong, p.convert(doc, at+key, (*scenarios.Money)(price), nil))
 		}
+		convert("price", &m.Price)
+		convert("disk-price", &m.DiskPrice)
+		convert("pool-price", &m.PoolPrice)
 		for k := range m.Tiers {
 			price, err := m.Tiers[k].Hourly()
 			if err != nil || price.Amount == 0 || price.Currency == p.Currency {
 				continue // what is wrong is refused where the tier is read
 			}
-			at := fmt.Sprintf("%stiers.%d.price", at, k)
-			if err := p.convert(doc, at, (*scenarios.Money)(&price), nil); err != nil {
-				return err
-			}
+			convert(fmt.Sprintf("tiers.%d.price", k), &price)
 			m.Tiers[k].Price = scenarios.Money(price).Text() + "/h"
 		}
 	}
-	return nil
+	return wrong
 }
 
 // convert converts an amount to the currency of the plan.
