@@ -46,23 +46,29 @@ func treeOf(f *scenarios.File) (tree, error) {
 // else of the first. Names and seeds do not count.
 func changes(a, b tree) []Change {
 	var list []Change
-	for _, key := range union(a, b) {
-		if key == "name" || key == "seed" || reflect.DeepEqual(a[key], b[key]) {
-			continue
-		}
-		inner, okA := a[key].(tree)
-		other, okB := b[key].(tree)
-		if !okA || !okB {
-			list = append(list, Change{key, words(a[key]), words(b[key])})
-			continue
-		}
-		for _, k := range union(inner, other) {
-			if !reflect.DeepEqual(inner[k], other[k]) {
-				list = append(list, Change{key + "." + k, words(inner[k]), words(other[k])})
-			}
+	here, there := flat(a, b), flat(b, a)
+	for _, key := range union(here, there) {
+		if key != "name" && key != "seed" && !reflect.DeepEqual(here[key], there[key]) {
+			list = append(list, Change{key, words(here[key]), words(there[key])})
 		}
 	}
 	return list
+}
+
+// flat returns the values of a by their keys, of the second level where b has a mapping too.
+func flat(a, b tree) tree {
+	all := tree{}
+	for key, value := range a {
+		inner, ok := value.(tree)
+		if _, both := b[key].(tree); !ok || !both {
+			all[key] = value
+			continue
+		}
+		for k, v := range inner {
+			all[key+"."+k] = v
+		}
+	}
+	return all
 }
 
 func union(a, b tree) []string {
@@ -142,13 +148,9 @@ func alone(name string, base, other tree, group []Change) (Variant, error) {
 func with(base, other tree, key string) tree {
 	merged := maps.Clone(base)
 	at, from := merged, other
-	for outer := range other {
-		if inner, ok := base[outer].(tree); ok && strings.HasPrefix(key, outer+".") {
-			at, key = maps.Clone(inner), key[len(outer)+1:]
-			from = other[outer].(tree)
-			merged[outer] = at
-			break
-		}
+	if outer, inner, deep := strings.Cut(key, "."); deep {
+		at, from, key = maps.Clone(base[outer].(tree)), other[outer].(tree), inner
+		merged[outer] = at
 	}
 	if value, set := from[key]; set {
 		at[key] = value
@@ -177,33 +179,18 @@ func (t *trial) resolved() tree {
 // changesOf lists the settings in which other differs from base. A setting that only one of them
 // writes out, with its default, is no change.
 func changesOf(base, other *trial) []Change {
-	a, b := settingsOf(base, other)
-	meantA, meantB := base.resolved(), other.resolved()
-	for _, key := range union(a, b) {
-		here, okA := a[key].(tree)
-		there, okB := b[key].(tree)
-		if reflect.DeepEqual(meantA[key], meantB[key]) {
-			delete(a, key)
-			delete(b, key)
-		} else if okA && okB {
-			a[key], b[key] = differing(here, there, meantA[key], meantB[key])
+	meant := func(t *trial, key string) any {
+		outer, inner, deep := strings.Cut(key, ".")
+		if value := t.resolved()[outer]; !deep {
+			return value
+		} else if mapping, ok := value.(tree); ok {
+			return mapping[inner]
 		}
+		return nil
 	}
-	return changes(a, b)
-}
-
-// differing returns two mappings without the keys that mean the same.
-func differing(a, b tree, meantA, meantB any) (tree, tree) {
-	a, b = maps.Clone(a), maps.Clone(b)
-	here, _ := meantA.(tree)
-	there, _ := meantB.(tree)
-	for _, key := range union(a, b) {
-		if reflect.DeepEqual(here[key], there[key]) {
-			delete(a, key)
-			delete(b, key)
-		}
-	}
-	return a, b
+	return slices.DeleteFunc(changes(settingsOf(base, other)), func(c Change) bool {
+		return reflect.DeepEqual(meant(base, c.Key), meant(other, c.Key))
+	})
 }
 
 // settingsOf returns what two trials set. Where one of them has a mapping, so has the other.
