@@ -190,7 +190,7 @@ func (a *Answer) whole(amount float64) string {
 }
 
 // brief says in a few lines what to rent.
-func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
+func (h *Horizon) brief(a *Answer) doc.Blocks {
 	if h == nil {
 		return nil
 	}
@@ -211,79 +211,68 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 			kinds += fmt.Sprintf(", at last %d", last.Added)
 		}
 	}
-	list = texts(fmt.Sprintf("%s the least cost is %s, %s.", head, a.whole(h.Cost), kinds))
-	begun, later := "Rent now: ", ""
+	list := []string{fmt.Sprintf("%s the least cost is %s, %s.", head, a.whole(h.Cost), kinds)}
+	var begun []string
+	later := ""
 	for i := range h.Rentals {
 		switch r := &h.Rentals[i]; {
-		case r.From == 1 && i > 0:
-			begun += "; " + r.words(a)
 		case r.From == 1:
-			begun += r.words(a)
+			begun = append(begun, r.words(a))
 		case later == "":
 			later = "Then " + r.words(a) + "."
 		}
 	}
-	list = append(list, texts(begun+".")...)
-	if later != "" {
-		list = append(list, texts(later)...)
-	}
-	list = append(list, texts(h.late())...)
+	list = append(list, "Rent now: "+strings.Join(begun, "; ")+".", later, h.late())
 	if one := h.OneByOne; one != nil && one.Changes > 0 {
-		list = append(list, texts(fmt.Sprintf("One kind at a time would cost %s, with %s of kind.",
-			h.more(a, one.Cost), units.Plural(one.Changes, "change")))...)
+		list = append(list, fmt.Sprintf("One kind at a time would cost %s, with %s of kind.",
+			h.more(a, one.Cost), units.Plural(one.Changes, "change")))
 	}
 	if more := h.Uncommitted - h.Cost; more >= 0.5 {
-		list = append(list, texts(fmt.Sprintf("Without commitments it would cost %s more.",
-			a.whole(more)))...)
+		list = append(list, fmt.Sprintf("Without commitments it would cost %s more.",
+			a.whole(more)))
 	}
 	for _, k := range h.Kinds {
 		if k.Cost-h.Cost >= 0.5 {
-			words := fmt.Sprintf("Only %s would cost %s.", k.Label, h.more(a, k.Cost))
-			list = append(list, texts(words)...)
+			list = append(list, fmt.Sprintf("Only %s would cost %s.", k.Label, h.more(a, k.Cost)))
 			break
 		}
 	}
 	if h.Change > 0 && len(h.Kinds)+len(h.TooFew) == 1 {
-		list = append(list, texts("No change is paid: there is one kind of server to rent.")...)
+		list = append(list, "No change is paid: there is one kind of server to rent.")
 	}
 	twice := h.TwiceRegret
 	switch {
 	case h.Growth == 0:
 	case twice == nil:
-		list = append(list, texts(fmt.Sprintf("To begin so costs %s too much if the load grows "+
-			"half as fast; twice as fast is more than is planned for.",
-			a.whole(h.HalfRegret)))...)
+		list = append(list, fmt.Sprintf("To begin so costs %s too much if the load grows half as "+
+			"fast; twice as fast is more than is planned for.", a.whole(h.HalfRegret)))
 	case h.HalfRegret < 0.5 && *twice < 0.5:
-		list = append(list, texts("To begin so is right with half and with twice the growth "+
-			"too.")...)
+		list = append(list, "To begin so is right with half and with twice the growth too.")
 	default:
-		list = append(list, texts(fmt.Sprintf("To begin so costs %s too much if the load grows "+
-			"half as fast, and %s if twice as fast.", a.whole(h.HalfRegret), a.whole(*twice)))...)
+		list = append(list, fmt.Sprintf("To begin so costs %s too much if the load grows half as "+
+			"fast, and %s if twice as fast.", a.whole(h.HalfRegret), a.whole(*twice)))
 	}
-	return list
+	return texts(list...)
 }
 
 // tables are the rentals and the needs of each kind by month.
-func (h *Horizon) tables(a *Answer) (list doc.Blocks) {
+func (h *Horizon) tables(a *Answer) (p doc.Blocks) {
 	if h == nil || len(h.Rentals) == 0 {
 		return nil
 	}
-	var words []string
+	p.Heading("What to rent")
 	for i := range h.Rentals {
-		words = append(words, h.Rentals[i].words(a))
+		p.Item(h.Rentals[i].words(a))
 	}
-	list = append(heading("What to rent"), items(words)...)
 	for i := range h.Mixed {
-		list = append(list, texts(h.Mixed[i].shown(a.Spare))...)
+		p.Text(h.Mixed[i].shown(a.Spare))
 	}
 	for _, k := range h.Kinds {
-		list = append(list, texts(fmt.Sprintf("%s needs %s replicas, month by month; alone it "+
-			"costs %s.", k.Label, strings.Trim(fmt.Sprint(k.Replicas), "[]"),
-			a.whole(k.Cost)))...)
+		p.Text(fmt.Sprintf("%s needs %s replicas, month by month; alone it costs %s.", k.Label,
+			strings.Trim(fmt.Sprint(k.Replicas), "[]"), a.whole(k.Cost)))
 	}
 	if len(h.TooFew) > 0 {
-		list = append(list, texts("Too few to serve alone to the end: "+
-			strings.Join(h.TooFew, ", ")+".")...)
+		p.Text("Too few to serve alone to the end: " + strings.Join(h.TooFew, ", ") + ".")
 	}
-	return list
+	return p
 }

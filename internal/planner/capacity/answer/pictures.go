@@ -39,6 +39,16 @@ func (a *Answers) Page(w io.Writer) error {
 	return p.Page(w, title)
 }
 
+// seriesOf returns a series with a point for each element of a list.
+func seriesOf[E any](name string, list []E, at func(*E) (x, y float64)) plots.Series {
+	s := plots.Series{Name: name}
+	for i := range list {
+		x, y := at(&list[i])
+		s.X, s.Y = append(s.X, x), append(s.Y, y)
+	}
+	return s
+}
+
 // pictures are what the answer's figures look like.
 func (a *Answer) pictures() (list doc.Blocks, err error) {
 	for _, draw := range []func() (string, *plot.Plot, error){a.drawKept, a.drawLatency,
@@ -94,14 +104,13 @@ func (a *Answer) drawKept() (string, *plot.Plot, error) {
 		return "", nil, nil
 	}
 	load, axis, named := a.load()
-	kept := plots.Series{Name: d.running()}
 	most, last := 0.0, d.Curve[len(d.Curve)-1].of()
-	for _, p := range d.Curve {
-		kept.X, kept.Y = append(kept.X, p.of()), append(kept.Y, 100*p.Kept)
+	kept := seriesOf(d.running(), d.Curve, func(p *LoadPoint) (x, y float64) {
 		if p.Met {
 			most = max(most, p.of())
 		}
-	}
+		return p.of(), 100 * p.Kept
+	})
 	here := plots.Series{Name: "the load", X: []float64{load}, Y: []float64{100 * d.Kept}}
 	title := "The fleet meets the SLO up to " + named(most)
 	switch most {
@@ -138,14 +147,12 @@ func (a *Answer) drawLatency() (string, *plot.Plot, error) {
 		return "", nil, nil
 	}
 	_, axis, named := a.load()
-	ttft, tpot := plots.Series{Name: "TTFT p99"}, plots.Series{Name: "TPOT p99"}
-	for _, p := range d.Curve {
-		ttft.X, ttft.Y = append(ttft.X, p.of()), append(ttft.Y, p.TTFT)
-		tpot.X, tpot.Y = append(tpot.X, p.of()), append(tpot.Y, p.TPOT)
-	}
+	series := []plots.Series{
+		seriesOf("TTFT p99", d.Curve, func(p *LoadPoint) (x, y float64) { return p.of(), p.TTFT }),
+		seriesOf("TPOT p99", d.Curve, func(p *LoadPoint) (x, y float64) { return p.of(), p.TPOT })}
 	first, last := d.Curve[0], d.Curve[len(d.Curve)-1]
 	p, err := plots.Tradeoff(fmt.Sprintf("p99 TTFT goes from %s to %s ms", units.Figure(first.TTFT),
-		units.Figure(last.TTFT)), axis, "latency", []plots.Series{ttft, tpot}, 0, "")
+		units.Figure(last.TTFT)), axis, "latency", series, 0, "")
 	return fmt.Sprintf("From %s to %s the 99th percentile of TTFT goes from %s to %s ms, of "+
 		"TPOT from %s to %s ms.", named(first.of()), named(last.of()), units.Figure(first.TTFT),
 		units.Figure(last.TTFT), units.Figure(first.TPOT), units.Figure(last.TPOT)), p, err
@@ -156,14 +163,12 @@ func (a *Answer) drawJobs() (string, *plot.Plot, error) {
 	if len(a.Jobs) == 0 {
 		return "", nil, nil
 	}
-	best, others := a.Jobs[0], plots.Series{Name: "other fleets in time"}
-	for _, j := range a.Jobs[1:] {
-		others.X, others.Y = append(others.X, j.Hours), append(others.Y, j.Dollars)
-	}
+	at := func(j *JobDone) (x, y float64) { return j.Hours, j.Dollars }
+	best := a.Jobs[0]
 	price := units.Currency(a.Currency).Cents(best.Dollars)
 	p, err := plots.Cloud("The cheapest fleet does the job for "+price, "hours until it is done",
-		"price of the job ("+a.money("")+")", others, []plots.Series{{Name: "the answer",
-			X: []float64{best.Hours}, Y: []float64{best.Dollars}}})
+		"price of the job ("+a.money("")+")", seriesOf("other fleets in time", a.Jobs[1:], at),
+		[]plots.Series{seriesOf("the answer", a.Jobs[:1], at)})
 	return fmt.Sprintf("The answer does the job in %s hours for %s, with slow steps.",
 		units.Figure(best.Hours), price), p, err
 }
@@ -178,14 +183,12 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 	series := []plots.Series{here}
 	cheapest := map[string]bool{}
 	for _, c := range a.PriceCurves {
-		s := plots.Series{Name: c.Label}
-		for _, p := range c.Points {
-			s.X, s.Y = append(s.X, p.of()), append(s.Y, p.Hourly)
+		series = append(series, seriesOf(c.Label, c.Points, func(p *PricePoint) (x, y float64) {
 			if a.cheapestAt(p.of()) == c.Label {
 				cheapest[c.Label] = true
 			}
-		}
-		series = append(series, s)
+			return p.of(), p.Hourly
+		}))
 	}
 	words := ""
 	if len(a.PriceCurves) > 1 {
@@ -237,11 +240,11 @@ func (a *Answer) drawMonths() (string, *plot.Plot, error) {
 	}
 	var series []plots.Series
 	for _, k := range h.Kinds {
-		s := plots.Series{Name: k.Label}
-		for m, n := range k.Replicas {
-			s.X, s.Y = append(s.X, float64(m+1)), append(s.Y, float64(n))
-		}
-		series = append(series, s)
+		month := 0.0
+		series = append(series, seriesOf(k.Label, k.Replicas, func(n *int) (x, y float64) {
+			month++
+			return month, float64(*n)
+		}))
 	}
 	series = append(series, h.drawMixed()...)
 	c := plots.Curves{Title: "Replicas that the load of each month needs", X: "month",
@@ -303,29 +306,20 @@ func (a *Answer) WriteFront(dir string) error {
 	if len(front) == 0 {
 		return nil
 	}
-	others := plots.Series{Name: "beaten by another"}
-	for _, q := range a.Points {
-		if !q.Front {
-			others.X, others.Y = append(others.X, q.Hourly), append(others.Y, q.Latency)
-		}
-	}
+	at := func(q *Point) (x, y float64) { return q.Hourly, q.Latency }
+	others := slices.DeleteFunc(slices.Clone(a.Points), func(q Point) bool { return q.Front })
 	byEnergy := slices.Clone(front)
 	slices.SortStableFunc(byEnergy, func(a, b Point) int { return cmp.Compare(a.Energy, b.Energy) })
 	var series []plots.Series
 	for third := range 3 {
 		part := byEnergy[third*len(front)/3 : (third+1)*len(front)/3]
-		if len(part) == 0 {
-			continue
+		if len(part) > 0 {
+			series = append(series, seriesOf(fmt.Sprintf("front, up to %s Wh for 1M tokens",
+				units.Figure(part[len(part)-1].Energy)), part, at))
 		}
-		s := plots.Series{Name: fmt.Sprintf("front, up to %s Wh for 1M tokens",
-			units.Figure(part[len(part)-1].Energy))}
-		for _, q := range part {
-			s.X, s.Y = append(s.X, q.Hourly), append(s.Y, q.Latency)
-		}
-		series = append(series, s)
 	}
 	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ("+a.money("/h")+")",
-		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", others, series)
+		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", seriesOf("beaten by another", others, at), series)
 	if err != nil {
 		return err
 	}
