@@ -118,9 +118,11 @@ func figureNames() [figureCount]string {
 }
 
 // figuresOf returns these metrics of a result.
-func figuresOf(r *scenarios.Result) [figureCount]float64 {
-	return [...]float64{r.MeanTTFT, r.P99TTFT, r.MeanTPOT, r.P99TPOT,
-		r.MeanE2EL, r.OutputThroughput, r.Attainment.All}
+func figuresOf(r *scenarios.Result) (list [figureCount]float64) {
+	for i, name := range figureNames() {
+		list[i] = scenarios.MetricNamed(name).Of(r)
+	}
+	return list
 }
 
 // answer measures the best, the default and the best without each of its settings with new seeds.

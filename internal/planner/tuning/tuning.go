@@ -11,9 +11,10 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat/combin"
 
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/planner"
@@ -176,17 +177,13 @@ type option []int
 
 // options returns every combination of the choices, the one that changes nothing first.
 func options(menu []Dimension) []option {
-	list := []option{make(option, len(menu))}
-	for d := len(menu) - 1; d >= 0; d-- {
-		var longer []option
-		for choice := range menu[d].Choices {
-			for _, o := range list {
-				one := slices.Clone(o)
-				one[d] = choice
-				longer = append(longer, one)
-			}
-		}
-		list = longer
+	sizes := make([]int, len(menu))
+	for d := range menu {
+		sizes[d] = len(menu[d].Choices)
+	}
+	var list []option
+	for _, choices := range combin.Cartesian(sizes) {
+		list = append(list, choices)
 	}
 	return list
 }
@@ -417,26 +414,19 @@ func (t *tuner) measure(ctx context.Context, options []option, requests int64,
 		trials[i] = trial{option: o, runs: make([]run, len(seeds))}
 	}
 	reasons := make([]string, len(options)*len(seeds))
-	var next atomic.Int64
+	clocks := sync.Pool{New: func() any { return scenarios.NewClocks() }}
 	group, ctx := errgroup.WithContext(ctx)
-	for range t.Workers {
-		group.Go(func() error {
-			clocks := scenarios.NewClocks()
-			for {
-				n := int(next.Add(1)) - 1
-				if n >= len(reasons) {
-					return nil
-				}
-				one, seed := &trials[n/len(seeds)], n%len(seeds)
-				var err error
-				one.runs[seed], err = t.run(ctx, one.option, requests, seeds[seed], clocks)
-				if scenarios.IsInputError(err) {
-					reasons[n], err = withoutLocation(err), nil
-				}
-				if err != nil {
-					return err
-				}
+	group.SetLimit(t.Workers)
+	for n := range reasons {
+		group.Go(func() (err error) {
+			known := clocks.Get().(*scenarios.Clocks)
+			defer clocks.Put(known)
+			one, seed := &trials[n/len(seeds)], n%len(seeds)
+			one.runs[seed], err = t.run(ctx, one.option, requests, seeds[seed], known)
+			if scenarios.IsInputError(err) {
+				reasons[n], err = withoutLocation(err), nil
 			}
+			return err
 		})
 	}
 	err := group.Wait()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/combin"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -96,7 +98,7 @@ func (k *kinds) together() ([]*Option, error) {
 	options := make([]*Option, 0, n*routes*len(ways))
 	servers := make([]*Server, n)
 	for i := range n {
-		servers[i] = k.server(list, digits(i, sizes))
+		servers[i] = k.server(list, combin.SubFor(nil, i, sizes))
 	}
 	for i, s := range servers {
 		if s.Twin {
@@ -143,8 +145,8 @@ func (k *kinds) apart(split *asked.Split) ([]*Option, error) {
 		return servers[key]
 	}
 	numbers := sizes[2*own:] // of replicas, and ways of routing: the options of the same parts
-	for i := range n / product(numbers) {
-		place := digits(i, sizes[:2*own])
+	for i := range n / combin.Card(numbers) {
+		place := combin.SubFor(nil, i, sizes[:2*own])
 		first, second := place[:own], slices.Clone(place[own:])
 		for j, d := range decode {
 			if d.common {
@@ -152,14 +154,14 @@ func (k *kinds) apart(split *asked.Split) ([]*Option, error) {
 			}
 		}
 		both := &Parts{
-			Prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
+			Prefill: remembered(2*(i/combin.Card(sizes[own:2*own])), prefill, first),
 			Decode:  remembered(2*i+1, decode, second)}
 		if both.Prefill.Twin || both.Decode.Twin ||
 			!k.file.Plan.Joins(both.Prefill.Offer, both.Decode.Offer) {
 			continue
 		}
-		for k := range product(numbers) {
-			rest := digits(k, numbers)
+		for k := range combin.Card(numbers) {
+			rest := combin.SubFor(nil, k, numbers)
 			prefills, decodes := split.Prefill.Replicas.From+rest[0],
 				split.Decode.Replicas.From+rest[1]
 			options = (&Option{Parts: both, Prefills: int32(prefills),
@@ -168,14 +170,6 @@ func (k *kinds) apart(split *asked.Split) ([]*Option, error) {
 		}
 	}
 	return options, nil
-}
-
-func product(list []int) int {
-	n := 1
-	for _, v := range list {
-		n *= v
-	}
-	return n
 }
 
 func sizesOf(list []dimension) []int {

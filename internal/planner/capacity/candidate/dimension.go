@@ -27,6 +27,18 @@ type dimension struct {
 	common bool
 }
 
+// listed is a choice from the list of a side or, without one, from the menu's. word may be nil.
+func listed[T any](menu, side, other []T, set func(*scenarios.Scenario, T),
+	word func(T) string) dimension {
+	list, own := asked.Own(menu, side, other)
+	d := dimension{size: len(list), common: !own,
+		set: func(s *draft, i int) { set(&s.Scenario, list[i]) }}
+	if word != nil {
+		d.word = func(i int) string { return word(list[i]) }
+	}
+	return d
+}
+
 // dimensions lists the choices for a replica, the first varying slowest. side may have lists of its
 // own in place of the menu's; nil means a replica that does both. other is the other side of the
 // group. mixture is set for models with routed experts.
@@ -34,39 +46,30 @@ func dimensions(m *asked.Menu, side, other *asked.Side, mixture bool) []dimensio
 	if side == nil {
 		side, other = &asked.Side{}, &asked.Side{}
 	}
-	hardware, ownHardware := asked.Own(m.Hardware, side.Hardware, other.Hardware)
-	tensor, ownTensor := asked.Own(m.Tensor, side.Tensor, other.Tensor)
-	pipeline, ownPipeline := asked.Own(m.Pipeline, side.Pipeline, other.Pipeline)
-	data, ownData := asked.Own(m.Data, side.Data, other.Data)
-	expert, ownExpert := asked.Own(m.Expert, side.Expert, other.Expert)
-	weights, ownWeights := asked.Own(m.Weights, side.Weights, other.Weights)
-	memory, ownMemory := asked.Own(m.Memory, side.Memory, other.Memory)
-	batching, ownBatching := asked.Own(m.Batching, side.Batching, other.Batching)
+	hardware, own := asked.Own(m.Hardware, side.Hardware, other.Hardware)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
+	itself := func(name string) string { return name }
 	return []dimension{
-		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil,
-			!ownHardware},
-		{len(tensor), func(s *draft, i int) { s.Scenario.Parallelism.Tensor = tensor[i] }, nil,
-			!ownTensor},
-		{len(pipeline), func(s *draft, i int) { s.Scenario.Parallelism.Pipeline = pipeline[i] },
-			nil, !ownPipeline},
-		{len(data), func(s *draft, i int) { s.Scenario.Parallelism.Data = data[i] }, nil,
-			!ownData},
-		experts(expert, mixture, !ownExpert),
-		{max(1, len(m.Engines)), func(s *draft, i int) {
-			choose(&s.Scenario.Engine.Preset, asked.OrNone(m.Engines)[i])
-		},
-			func(i int) string { return m.Engines[i] }, true},
-		{len(weights), func(s *draft, i int) { choose(&s.Scenario.Engine.Weights, weights[i]) },
-			func(i int) string { return weights[i] }, !ownWeights},
-		{max(1, len(m.KVCache)), func(s *draft, i int) {
-			choose(&s.Scenario.Engine.KVCache, asked.OrNone(m.KVCache)[i])
-		},
-			func(i int) string { return "KV " + m.KVCache[i] }, true},
-		{len(memory), func(s *draft, i int) { s.Scenario.Memory = memory[i] },
-			func(i int) string { return MemoryWords(memory[i]) }, !ownMemory},
-		{len(batching), func(s *draft, i int) { s.Scenario.Batching = batching[i] },
-			func(i int) string { return asked.Settings(batching[i]) }, !ownBatching},
+		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil, !own},
+		listed(m.Tensor, side.Tensor, other.Tensor,
+			func(s *scenarios.Scenario, n int) { s.Parallelism.Tensor = n }, nil),
+		listed(m.Pipeline, side.Pipeline, other.Pipeline,
+			func(s *scenarios.Scenario, n int) { s.Parallelism.Pipeline = n }, nil),
+		listed(m.Data, side.Data, other.Data,
+			func(s *scenarios.Scenario, n int) { s.Parallelism.Data = n }, nil),
+		experts(m, side, other, mixture),
+		listed(m.Engines, nil, nil,
+			func(s *scenarios.Scenario, name string) { choose(&s.Engine.Preset, name) }, itself),
+		listed(m.Weights, side.Weights, other.Weights,
+			func(s *scenarios.Scenario, name string) { choose(&s.Engine.Weights, name) }, itself),
+		listed(m.KVCache, nil, nil,
+			func(s *scenarios.Scenario, name string) { choose(&s.Engine.KVCache, name) },
+			func(name string) string { return "KV " + name }),
+		listed(m.Memory, side.Memory, other.Memory,
+			func(s *scenarios.Scenario, one scenarios.KVMemory) { s.Memory = one }, MemoryWords),
+		listed(m.Batching, side.Batching, other.Batching,
+			func(s *scenarios.Scenario, policy scenarios.Policy) { s.Batching = policy },
+			func(policy scenarios.Policy) string { return asked.Settings(policy) }),
 		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
@@ -75,18 +78,19 @@ func dimensions(m *asked.Menu, side, other *asked.Side, mixture bool) []dimensio
 // experts is the choice of a degree of expert parallelism. An empty list is a choice of two for a
 // mixture of experts: each expert split over the accelerators of a stage, or the experts spread
 // over them. Beside data-parallel attention they are spread only, as in a scenario.
-func experts(list []int, mixture, common bool) dimension {
-	if !mixture || len(list) != 1 || list[0] != 0 {
-		return dimension{len(list), func(s *draft, i int) {
-			s.Scenario.Parallelism.Expert = list[i]
-		}, nil, common}
-	}
-	return dimension{2, func(s *draft, i int) {
-		p := &s.Scenario.Parallelism
-		if i == 1 {
-			p.Expert, s.twin = p.Tensor, p.Tensor <= 1 || p.Data > 1
+func experts(m *asked.Menu, side, other *asked.Side, mixture bool) dimension {
+	d := listed(m.Expert, side.Expert, other.Expert,
+		func(s *scenarios.Scenario, n int) { s.Parallelism.Expert = n }, nil)
+	if list, _ := asked.Own(m.Expert, side.Expert, nil); mixture && len(list) == 1 && list[0] == 0 {
+		d.size = 2
+		d.set = func(s *draft, i int) {
+			p := &s.Scenario.Parallelism
+			if i == 1 {
+				p.Expert, s.twin = p.Tensor, p.Tensor <= 1 || p.Data > 1
+			}
 		}
-	}, nil, common}
+	}
+	return d
 }
 
 // choose sets what the menu gives, and leaves what it does not give to the plan's engine.
@@ -129,19 +133,7 @@ func MemoryWords(m scenarios.KVMemory) string {
 	return words
 }
 
-// digits writes n in a number system whose places have sizes digits each, the last varying
-// fastest.
-func digits(n int, sizes []int) []int {
-	list := make([]int, len(sizes))
-	for i := len(sizes) - 1; i >= 0; i-- {
-		list[i] = n % sizes[i]
-		n /= sizes[i]
-	}
-	return list
-}
-
-// combinations returns how many numbers that number system has. It stops counting beyond
-// mostOptions.
+// combinations returns the product of some sizes. It stops counting beyond mostOptions.
 func combinations(sizes []int) int {
 	n := 1
 	for _, size := range sizes {
