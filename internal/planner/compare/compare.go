@@ -396,6 +396,13 @@ type Variant struct {
 	Load func() (*scenarios.File, error)
 }
 
+// loaded returns a variant of a file with some overrides.
+func loaded(label, name string, settings []string) Variant {
+	return Variant{label, name, func() (*scenarios.File, error) {
+		return scenarios.Load(name, settings...)
+	}}
+}
+
 // Files returns a variant for each scenario file or shipped scenario, with overrides that apply to
 // all. Files that have the same name are distinguished by their folders.
 func Files(names []string, overrides []string) []Variant {
@@ -409,10 +416,7 @@ func Files(names []string, overrides []string) []Variant {
 		if seen[label] > 1 {
 			label = filepath.ToSlash(name)
 		}
-		list[i] = Variant{
-			Label: strings.TrimSuffix(label, ".yaml"), Name: name,
-			Load: func() (*scenarios.File, error) { return scenarios.Load(name, overrides...) },
-		}
+		list[i] = loaded(strings.TrimSuffix(label, ".yaml"), name, overrides)
 	}
 	return list
 }
@@ -421,11 +425,7 @@ func Files(names []string, overrides []string) []Variant {
 func Points(name string, overrides []string, points []planner.Point) []Variant {
 	list := make([]Variant, len(points))
 	for i, p := range points {
-		settings := append(overrides[:len(overrides):len(overrides)], p.Overrides()...)
-		list[i] = Variant{
-			Label: p.String(), Name: name,
-			Load: func() (*scenarios.File, error) { return scenarios.Load(name, settings...) },
-		}
+		list[i] = loaded(p.String(), name, append(slices.Clip(overrides), p.Overrides()...))
 	}
 	return list
 }

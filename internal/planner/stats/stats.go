@@ -134,8 +134,8 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 	common := evidence.Spread{}
 	if shared {
 		common.TPOT = min(first.Spread.TPOT, other.Spread.TPOT)
-		common.TTFT = min(beside(m, first.Spread, 0).deviation,
-			beside(m, other.Spread, 0).deviation)
+		common.TTFT = min(beside(m, first.Spread, 0).Spread,
+			beside(m, other.Spread, 0).Spread)
 	}
 	down, up := float64(noise*noise), float64(noise*noise)
 	add := func(fast, slow float64) {
@@ -154,8 +154,8 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
 		o := beside(m, own.Spread, 0)
 		half := float64(own.Plain * distuv.UnitNormal.Quantile((1+level)/2) *
-			math.Sqrt(float64(o.deviation*o.deviation)-float64(common.TTFT*common.TTFT)))
-		shift := float64(own.sign * own.Plain * math.Expm1(o.bias))
+			math.Sqrt(float64(o.Spread*o.Spread)-float64(common.TTFT*common.TTFT)))
+		shift := float64(own.sign * own.Plain * math.Expm1(o.Bias))
 		if shared {
 			shift = 0
 		}
@@ -239,24 +239,22 @@ func factor(e evidence.Spread, p float64) float64 {
 	return math.Exp(e.TPOTBias + float64(e.TPOT*distuv.UnitNormal.Quantile(p)))
 }
 
-// besides is the part of a metric's error that step times do not explain. It is the logarithm of
-// the measured over the predicted value, around a bias.
-type besides struct{ bias, deviation float64 }
-
-// beside returns it. Times to first token have more, whole requests the share of them that is the
-// time to first token, and high percentiles an error of their own.
-func beside(m scenarios.Metric, e evidence.Spread, share float64) besides {
+// beside returns the part of a metric's error that step times do not explain: the logarithm of the
+// measured over the predicted value. Times to first token have more, whole requests the share of
+// them that is the time to first token, and high percentiles an error of their own.
+func beside(m scenarios.Metric, e evidence.Spread, share float64) evidence.Law {
 	quantile := 0.0
 	if strings.HasPrefix(m.Name, "p99") {
 		quantile = 0.99
 	}
-	own := func(metric string, quantile float64) besides {
+	own := func(metric string, quantile float64) evidence.Law {
 		l := e.Of(metric, quantile).Law()
-		bias := l.Bias - e.TPOTBias
+		l.Bias -= e.TPOTBias
 		if metric == evidence.TTFT {
-			bias += e.DecodeBias
+			l.Bias += e.DecodeBias
 		}
-		return besides{bias, math.Sqrt(max(0, float64(l.Spread*l.Spread)-float64(e.TPOT*e.TPOT)))}
+		l.Spread = math.Sqrt(max(0, float64(l.Spread*l.Spread)-float64(e.TPOT*e.TPOT)))
+		return l
 	}
 	switch {
 	case strings.Contains(m.Name, "ttft"):
@@ -265,10 +263,10 @@ func beside(m scenarios.Metric, e evidence.Spread, share float64) besides {
 		return own(evidence.TPOT, quantile)
 	case strings.Contains(m.Name, "e2el"):
 		whole, first := own(evidence.E2E, quantile), own(evidence.TTFT, 0)
-		return besides{whole.bias + float64(share*first.bias),
-			math.Hypot(whole.deviation, share*first.deviation)}
+		return evidence.Law{Bias: whole.Bias + float64(share*first.Bias),
+			Spread: math.Hypot(whole.Spread, share*first.Spread)}
 	}
-	return besides{}
+	return evidence.Law{}
 }
 
 // shareOfTTFT returns how much of the time of a request is the time to its first token.
@@ -419,14 +417,14 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	}
 	_, deviation := MeanDeviation(seen)
 	own := beside(m, e, shareOfTTFT(r))
-	noise := math.Hypot(deviation*shorter, own.deviation) * distuv.UnitNormal.Quantile((1+level)/2)
+	noise := math.Hypot(deviation*shorter, own.Spread) * distuv.UnitNormal.Quantile((1+level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
 	middle := effect(e.TPOTBias, a, b, e)
 	if width := float64(e.Rate * distuv.UnitNormal.Quantile((1+level)/2)); ofRate(m) && width > 0 {
 		middle = effect(e.RateBias, a, b, e)
 		a, b = effect(e.RateBias-width, a, b, e), effect(e.RateBias+width, a, b, e)
 	}
-	centre := forward(value) + middle + own.bias
+	centre := forward(value) + middle + own.Bias
 	of = scenarios.Range{
 		Low:  back(centre - math.Hypot(middle-min(a, b, middle), noise)),
 		High: back(centre + math.Hypot(max(a, b, middle)-middle, noise)),
@@ -461,8 +459,11 @@ func effect(x, fast, slow float64, e evidence.Spread) float64 {
 	return from[1] + (to[1]-from[1])*(x-from[0])/(to[0]-from[0])
 }
 
-// rounded keeps four digits: a range is known to fewer, and machines agree on these.
-func rounded(x float64) float64 {
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+// Rounded keeps some significant digits of a figure, on which all machines agree.
+func Rounded(x float64, digits int) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return short
 }
+
+// rounded keeps four digits: a range is known to fewer.
+func rounded(x float64) float64 { return Rounded(x, 4) }

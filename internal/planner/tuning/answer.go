@@ -239,11 +239,8 @@ func (t *tuner) describe(a *Answer, tuned option) error {
 	return a.start(s)
 }
 
-// rounded keeps six digits: machines agree on these.
-func rounded(x float64) float64 {
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	return short
-}
+// rounded keeps six digits.
+func rounded(x float64) float64 { return stats.Rounded(x, 6) }
 
 func roundedInterval(i stats.Interval) stats.Interval {
 	return stats.Interval{Mean: rounded(i.Mean), Half: rounded(i.Half)}

@@ -181,13 +181,22 @@ func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun
 			return lateRun{deviations, make([]asked.Late, 1+seeds)}, nil
 		}
 	}
-	r := lateRun{deviations: deviations, most: []asked.Late{mostOf(runs)}}
-	for k := range runs {
-		if len(runs) > 1 {
-			r.most = append(r.most, mostOf(slices.Delete(slices.Clone(runs), k, k+1)))
-		}
+	r := lateRun{deviations: deviations}
+	for _, some := range leavingOutOne(runs) {
+		r.most = append(r.most, mostOf(some))
 	}
 	return r, nil
+}
+
+// leavingOutOne returns a list, and what each of its elements leaves of it, if that is something.
+func leavingOutOne[T any](list []T) [][]T {
+	all := [][]T{list}
+	for k := range list {
+		if len(list) > 1 {
+			all = append(all, slices.Delete(slices.Clone(list), k, k+1))
+		}
+	}
+	return all
 }
 
 // mostOf returns the largest factors on latencies under which runs together keep the SLO; 0 where
@@ -258,15 +267,8 @@ func jackknife(c *answer.Chance, list []float64) {
 // chanceTogether is chance for spot replicas, whose runs are mixed by the number of them that
 // serve. Both latencies are taken to be as late as in the same share of cases.
 func (f *Fleet) chanceTogether(ctx context.Context, c *answer.Chance) error {
-	seeds := f.SeedsBelow(f.Few())
-	sets := [][]uint64{seeds}
-	for k := range seeds {
-		if len(seeds) > 1 {
-			sets = append(sets, slices.Delete(slices.Clone(seeds), k, k+1))
-		}
-	}
 	var list []float64
-	for _, set := range sets {
+	for _, set := range leavingOutOne(f.SeedsBelow(f.Few())) {
 		p, err := f.latestKept(ctx, c.Replicas, set)
 		if err != nil {
 			return err
