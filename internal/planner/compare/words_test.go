@@ -37,6 +37,9 @@ func TestNumbersAsPrinted(t *testing.T) {
 		{relative(stats.Interval{Mean: 40}, 0), "+40"},
 		{relative(stats.Interval{Mean: 100, Half: 50}, 100), "2 times [1.5, 2.5]"},
 		{relative(stats.Interval{Mean: -50, Half: 25}, 100), "2 times less [1.3, 4]"},
+		{relative(stats.Interval{Mean: -90, Half: 20}, 100), "10 times less [3.3, ∞]"},
+		{relative(stats.Interval{Mean: 5, Half: 2}, 100), "+5% [+3, +7]"},
+		{relative(stats.Interval{Mean: 40, Half: 2}, 0), "+40 [+38, +42]"},
 		{amount(math.NaN(), "ms"), "–"}, {amount(1500, "ms"), units.FormatDuration(1.5)},
 		{amount(-2.5, "$"), "-$2.5"}, {amount(2.5, "$"), "$2.5"}, {amount(0, "$"), "$0"},
 		{amount(12, "%"), "12%"}, {amount(3, "1/s"), "3/s"}, {amount(4, "Wh"), "4 Wh"},
@@ -212,6 +215,14 @@ func TestWhatAComparisonSays(t *testing.T) {
 			t.Errorf("no %q in Markdown", words)
 		}
 	}
+	out.Reset()
+	testkit.OK(t, WriteJUnit(&out, checks))
+	for _, words := range []string{`tests="2" failures="1"`, `<testcase classname="b" name="x &gt; 1">`,
+		`<failure message="it is 2">`, "<system-out>it is 0</system-out>"} {
+		if !strings.Contains(out.String(), words) {
+			t.Errorf("no %q in %s", words, out.String())
+		}
+	}
 	if p := byHand("a", "b").Blocks(nil); p[0].Kind != doc.Heading || p[0].Words != "a" ||
 		p[1].Words != "a server" {
 		t.Errorf("it begins with %+v", p[:2])
@@ -382,6 +393,9 @@ func TestChangesLeadFromOneToTheOther(t *testing.T) {
 			t.Errorf("%v alone changes %v", c, only)
 		}
 		merged = with(merged, b, c.Key)
+	}
+	if named := changes(tree{"name": "a"}, tree{"name": "b"}); named != nil {
+		t.Errorf("names are changes: %v", named)
 	}
 	if !reflect.DeepEqual(merged, b) || len(list) != 7 || fmt.Sprint(a) != before {
 		t.Errorf("after %v: %v, want %v", list, merged, b)

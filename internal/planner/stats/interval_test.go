@@ -62,30 +62,6 @@ func TestRangesHoldAndGrow(t *testing.T) {
 	}
 }
 
-// A time has no range where a run behind it does not have that time: here all users leave if steps
-// are slower, so that nobody knows how long a request takes then.
-func TestTimesThatMayNotComeHaveNoRange(t *testing.T) {
-	for _, overrides := range [][]string{
-		{"workload.patience=1s", "workload.rate=30/s"}, {"workload.output=1"},
-	} {
-		r, ranges := outcome(t, evidence.Spread{TPOT: 0.3, TTFT: 0.3}, overrides...)
-		missing := 0
-		for _, m := range scenarios.Metrics() {
-			span, known := ranges.Of[m.Name]
-			if known && m.Unit == scenarios.Milliseconds && span.Low >= span.High &&
-				m.Name != "mean_front_end_ms" { // the engine's constant, in each run
-				t.Errorf("%s of %g lies in %+v", m.Name, m.Of(r), span)
-			}
-			if !known && ranged(m) {
-				missing++
-			}
-		}
-		if missing == 0 {
-			t.Errorf("%v: each run has all figures", overrides)
-		}
-	}
-}
-
 // An SLO on TTFT is kept as often as where TTFT is as late, and as early, as in one case of ten
 // each, and the time of a request has the error of TTFT as far as that is a part of it.
 func TestSLOsHaveTheErrorOfTTFT(t *testing.T) {

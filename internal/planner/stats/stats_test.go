@@ -40,29 +40,6 @@ func TestWarmUpIsTheMinimum(t *testing.T) {
 	})
 }
 
-// A transient is found, a series that keeps growing has not settled, one that is steady loses
-// little.
-func TestWarmUpKnowsATransient(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	rising, growing, steady := make([]float64, 2000), make([]float64, 2000), make([]float64, 2000)
-	for i := range rising {
-		noise := rng.NormFloat64()
-		rising[i] = 100*(1-math.Exp(-float64(i)/50)) + noise
-		growing[i] = float64(i) + 10*noise
-		steady[i] = noise
-	}
-	if drop, settled := WarmUp(rising); !settled || drop < 100 || drop > 600 {
-		t.Errorf("a transient of time constant 50: dropped %d (settled %v), want some hundreds",
-			drop, settled)
-	}
-	if _, settled := WarmUp(growing); settled {
-		t.Error("a series that grows all the time counts as settled")
-	}
-	if drop, settled := WarmUp(steady); !settled || drop > 1000 {
-		t.Errorf("a steady series: dropped %d (settled %v)", drop, settled)
-	}
-}
-
 // The interval covers the true mean as often as it says, for independent observations.
 func TestIntervalsCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
