@@ -596,14 +596,16 @@ func TestLateResultsAreAskedFor(t *testing.T) {
 }
 
 // A key has letters, digits, minus signs, underscores and single points between them: another
-// letter is refused wherever it is.
+// letter is refused at once, wherever it is.
 func TestLettersOfKeys(t *testing.T) {
 	for _, key := range []string{"a", "Z", "0", "-", "_", "a.b", "a-._.0"} {
 		testkit.OK(t, checkKey(key))
 		for at := range len(key) + 1 {
 			for _, wrong := range []string{" ", "*", ">", "/", "é", ".."} {
-				if bad := key[:at] + wrong + key[at:]; checkKey(bad) == nil {
-					t.Errorf("%q is a key", bad)
+				bad := key[:at] + wrong + key[at:]
+				if err := (&Queue{}).Do(t.Context(), &Task{Key: bad}, nil); err == nil ||
+					!strings.Contains(err.Error(), fmt.Sprintf("%q", bad)) {
+					t.Errorf("%q is a key: %v", bad, err)
 				}
 			}
 		}
@@ -636,24 +638,6 @@ func TestServersEndWithTheirInput(t *testing.T) {
 	}
 	if _, err := os.Stat(s.folder.Path); err == nil {
 		t.Errorf("%q stays", s.folder.Path)
-	}
-}
-
-// The program is named by its version, in letters that a subject can have; one that was built from
-// changed sources by a hash of it too.
-func TestIdentities(t *testing.T) {
-	given := &Config{version: "v1"}
-	if got, err := given.identity(); err != nil || got != "v1" {
-		t.Errorf("%q, %v", got, err)
-	}
-	got, err := (&Config{}).identity()
-	testkit.OK(t, err)
-	self, err := os.Executable()
-	testkit.OK(t, err)
-	sum, err := scenarios.HashFile(self)
-	if testkit.OK(t, err); strings.ContainsAny(got, ".+ *>/\\") || checkKey(got) != nil ||
-		strings.HasPrefix(got, "devel") && !strings.HasSuffix(got, "-"+sum[:12]) {
-		t.Errorf("%q", got)
 	}
 }
 

