@@ -3,15 +3,11 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +15,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -195,44 +190,6 @@ func TestFront(t *testing.T) {
 			t.Errorf("price %g, latency %g: on the front %v, beaten %v", a.Values[cost],
 				a.Values[latency], on, beaten)
 		}
-	}
-}
-
-// Both files say the same.
-func TestFilesAgree(t *testing.T) {
-	s := Sweep{Name: "llama2-70b", Set: []string{"workload.requests=20"},
-		Axes: []planner.Axis{{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}}}}
-	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
-	testkit.OK(t, err)
-	var text, document bytes.Buffer
-	testkit.OK(t, r.WriteCSV(&text))
-	lines, err := csv.NewReader(&text).ReadAll()
-	if err != nil || len(lines) != 4 {
-		t.Fatalf("%d lines, want 4: %v", len(lines), err)
-	}
-	testkit.OK(t, json.NewEncoder(&document).Encode(r))
-	var rows []struct {
-		Settings map[string]string
-		Reason   string
-		Metrics  map[string]float64
-	}
-	testkit.OK(t, json.Unmarshal(document.Bytes(), &rows))
-	if len(rows) != 3 {
-		t.Fatalf("%d rows, want 3", len(rows))
-	}
-	tpot := slices.Index(lines[0], "p99_tpot_ms")
-	for i, row := range rows {
-		cell := ""
-		if v, ok := row.Metrics["p99_tpot_ms"]; ok {
-			cell = strconv.FormatFloat(v, 'g', -1, 64)
-		}
-		if line := lines[i+1]; row.Settings["parallelism.tensor"] != line[0] ||
-			row.Reason != line[1] || cell != line[tpot] || (cell == "") != (i == 0) {
-			t.Errorf("row %d: %+v, in CSV %q", i, row, line)
-		}
-	}
-	if err := r.WritePlots(t.TempDir(), plots.Print); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -409,6 +409,11 @@ func TestLayoutsAreComplete(t *testing.T) {
 			if n := len(c.Set); n != 0 && n != 2 && !mixture || mixture && n != 0 && n != 4 {
 				t.Errorf("%s sets %q", c.Label, c.Set)
 			}
+			f, err := loader(text)(c.Set...)
+			testkit.OK(t, err)
+			if now := &f.Scenario; max(1, now.Replicas)*now.Parallelism.Accelerators() != total {
+				t.Errorf("%s takes other than %d accelerators: %q", c.Label, total, c.Set)
+			}
 		}
 		slices.Sort(got)
 		slices.Sort(want)

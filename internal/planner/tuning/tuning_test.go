@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,34 +70,6 @@ func searching(t *testing.T, text string, o Options) (*tuner, *halving, option) 
 	best, err := s.simplify(context.Background(), r)
 	testkit.OK(t, err)
 	return s, r, best
-}
-
-// The winner of the race is the option that is best when all of them run as long as the last rung.
-func TestTheBestOfAll(t *testing.T) {
-	o := quick()
-	o.Axes = axes(t, "batching.max-sequences=16,32,128", "batching.token-budget=512,1024,8192",
-		"memory.block-size=32")
-	for _, change := range []string{"", "\nseed: 7", "\nengine: {slowdown: 1.4}"} {
-		s, r, _ := searching(t, narrow+change, o)
-		all, err := s.measure(context.Background(), options(s.menu), r.requests, r.seeds)
-		testkit.OK(t, err)
-		best := slices.MinFunc(all, func(a, b trial) int {
-			switch {
-			case a.loss() < b.loss():
-				return -1
-			case a.loss() > b.loss():
-				return 1
-			}
-			return 0
-		})
-		if got := r.last[0].loss(); got != best.loss() {
-			t.Errorf("%s: the race found %q with %g, all together have %q with %g", change,
-				r.last[0].settings(s.menu), got, best.settings(s.menu), best.loss())
-		}
-		if n := len(options(s.menu)); r.rungs[0].Options != n || len(r.rungs) < 3 {
-			t.Errorf("%d options, rungs %+v", n, r.rungs)
-		}
-	}
 }
 
 // Whatever the scenario, the goal and a small menu, no option is better than the answer beyond the
@@ -252,40 +223,6 @@ func TestTuneEndsWhenItIsCancelled(t *testing.T) {
 	o.Ran = cancel // after the first simulation
 	if _, err := Tune(ctx, loader(narrow), o); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-}
-
-// Every layout has the accelerators of the scenario, and is another one.
-func TestLayoutsUseTheHardwareThereIs(t *testing.T) {
-	for _, text := range []string{
-		"model: llama-3.1-70b\nhardware: h100-sxm\nparallelism: 4\nreplicas: 3\n",
-		"model: deepseek-v3\nhardware: h200-sxm\nparallelism: {tensor: 1, data: 16}\n",
-		"model: deepseek-v3\nhardware: h200-sxm\nparallelism: {tensor: 8, pipeline: 2}\n",
-	} {
-		count := func(overrides ...string) int {
-			f, err := loader(text)(overrides...)
-			testkit.OK(t, err)
-			return max(1, f.Scenario.Replicas) * f.Scenario.Parallelism.Accelerators()
-		}
-		f, err := loader(text)()
-		testkit.OK(t, err)
-		simulation, err := f.Build(policies.Default())
-		testkit.OK(t, err)
-		simulation.Source.Close()
-		d := layouts(simulation)
-		seen := map[string]bool{}
-		for _, c := range d.Choices {
-			if seen[c.Label] {
-				t.Errorf("%s is there twice", c.Label)
-			}
-			seen[c.Label] = true
-			if n := count(c.Set...); n != count() {
-				t.Errorf("%s takes %d accelerators, the scenario %d", c.Label, n, count())
-			}
-		}
-		if len(d.Choices) < 4 {
-			t.Errorf("choices %+v", d.Choices)
-		}
 	}
 }
 
