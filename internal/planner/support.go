@@ -108,10 +108,10 @@ type line struct {
 	fewest, most int // KV tokens
 	grade        evidence.Grade
 	tpot, ttft   string // where 80 of 100 measured values are expected
-	// strange counts in how much the layers of the nearest measured server differ, and basis is
-	// that server.
+	// strange counts in how much the layers of the nearest measured server differ, and nearest
+	// says which server that is; empty without one.
 	strange int
-	basis   basis
+	nearest string
 }
 
 // lines returns the table, the best known first, and the accelerators on which the model cannot be
@@ -125,7 +125,7 @@ func (m *SupportMatrix) lines() (table []line, unfit []string) {
 		}
 		l := line{r.Accelerator, []int{r.Tensor}, r.KVTokens, r.KVTokens,
 			r.Evidence.Grade, sure(r.Evidence.Spread.Range()), sure(r.Evidence.Spread.RangeTTFT()),
-			r.Evidence.Strangeness(), basisOf(r.Evidence)}
+			r.Evidence.Strangeness(), nearestOf(r.Evidence)}
 		same := slices.IndexFunc(table, func(other line) bool { return other.knows(&l) })
 		if same < 0 {
 			table = append(table, l)
@@ -144,7 +144,7 @@ func (m *SupportMatrix) lines() (table []line, unfit []string) {
 // knows reports whether the same is known of other, on the same accelerator.
 func (l *line) knows(other *line) bool {
 	return l.accelerator == other.accelerator && l.grade == other.grade && l.tpot == other.tpot &&
-		l.ttft == other.ttft && l.basis == other.basis
+		l.ttft == other.ttft && l.nearest == other.nearest
 }
 
 // cells returns the line as cells of the table.
@@ -194,52 +194,37 @@ func (m *SupportMatrix) Blocks() (p doc.Blocks) {
 	return p
 }
 
-// basis is a measured server on which predictions for another rest; the zero value means that there
-// is no range.
-type basis struct {
-	model, weights, engine, accelerator string
-	layers                              string // where the other model's differ
-}
-
-// basisOf returns the nearest measured server of evidence.
-func basisOf(e *evidence.Evidence) basis {
-	if e.Nearest == nil {
-		return basis{}
+// nearestOf says which measured server predictions rest on; empty without one.
+func nearestOf(e *evidence.Evidence) string {
+	n := e.Nearest
+	if n == nil {
+		return ""
 	}
-	b := basis{model: e.Nearest.Model, weights: string(e.Nearest.Weights),
-		engine: e.Nearest.Engine, accelerator: e.Nearest.Accelerator}
+	said := fmt.Sprintf("the nearest measured server is of %s (%s) under %s on %s", n.Model,
+		n.Weights, n.Engine, n.Accelerator)
 	for _, words := range e.Differs {
 		if strings.HasPrefix(words, "layers") {
-			b.layers = words
+			said += ", whose model has " + words
 		}
 	}
-	return b
+	return said
 }
 
 // relatives says for the accelerators of a table which measured server is nearest to them.
-func relatives(table []line) []string {
-	var all []basis
-	of := map[basis][]string{}
+func relatives(table []line) (list []string) {
+	var all []string
+	of := map[string][]string{}
 	for i := range table {
 		l := &table[i]
-		if l.basis == (basis{}) {
-			continue
+		if l.nearest != "" && of[l.nearest] == nil {
+			all = append(all, l.nearest)
 		}
-		if of[l.basis] == nil {
-			all = append(all, l.basis)
-		}
-		if !slices.Contains(of[l.basis], l.accelerator) {
-			of[l.basis] = append(of[l.basis], l.accelerator)
+		if !slices.Contains(of[l.nearest], l.accelerator) {
+			of[l.nearest] = append(of[l.nearest], l.accelerator)
 		}
 	}
-	var list []string
-	for _, b := range all {
-		words := fmt.Sprintf("%s: the nearest measured server is of %s (%s) under %s on %s",
-			strings.Join(of[b], ", "), b.model, b.weights, b.engine, b.accelerator)
-		if b.layers != "" {
-			words += ", whose model has " + b.layers
-		}
-		list = append(list, words)
+	for _, nearest := range all {
+		list = append(list, strings.Join(of[nearest], ", ")+": "+nearest)
 	}
 	return list
 }

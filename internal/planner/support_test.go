@@ -66,14 +66,14 @@ func TestLinesOfTheMatrix(t *testing.T) {
 			"model has layers of 7" || !strings.HasSuffix(got[1], "layers of 8") {
 		t.Errorf("relatives %q", got)
 	}
-	if got := relatives([]line{{accelerator: "x", basis: basis{model: "m"}},
-		{accelerator: "y", basis: basis{model: "m"}}, {accelerator: "x", basis: basis{model: "m"}},
+	if got := relatives([]line{{accelerator: "x", nearest: "m"},
+		{accelerator: "y", nearest: "m"}, {accelerator: "x", nearest: "m"},
 		{accelerator: "w"}}); len(got) != 1 || !strings.HasPrefix(got[0], "x, y: ") ||
 		strings.Contains(got[0], "whose model") {
 		t.Errorf("relatives %q", got)
 	}
 	own := known("a", 1, 1, evidence.Measured, 1).Evidence
-	if basisOf(own) != (basis{}) {
+	if nearestOf(own) != "" {
 		t.Error("a server that was measured itself rests on another")
 	}
 	for list, want := range map[string]string{"1": "1", "1 2": "1,2", "2 4 8": "2–8",
@@ -92,7 +92,7 @@ func TestLinesOfTheMatrix(t *testing.T) {
 	same := table[0]
 	for i, change := range []func(l *line){func(l *line) {}, func(l *line) { l.accelerator = "q" },
 		func(l *line) { l.grade = evidence.Formula }, func(l *line) { l.tpot = "q" },
-		func(l *line) { l.ttft = "q" }, func(l *line) { l.basis.model = "q" }} {
+		func(l *line) { l.ttft = "q" }, func(l *line) { l.nearest = "q" }} {
 		other := same
 		if change(&other); same.knows(&other) != (i == 0) || other.knows(&same) != (i == 0) {
 			t.Errorf("change %d: %+v is known as %+v is", i, same, other)

@@ -42,30 +42,28 @@ func (f *Figure) shareBase(base float64) float64 {
 // points prints a difference of two percentages, with its interval in brackets.
 func points(d stats.Interval) string {
 	words := signed(d.Mean) + " points"
-	if d.Half == 0 || math.IsInf(d.Half, 1) {
+	if !hasWidth(d) {
 		return words
 	}
 	return fmt.Sprintf("%s [%s, %s]", words, signed(d.Mean-d.Half), signed(d.Mean+d.Half))
 }
 
+// hasWidth reports whether an interval is known, and is more than its mean.
+func hasWidth(d stats.Interval) bool { return d.Half != 0 && !math.IsInf(d.Half, 1) }
+
 // relative prints a difference as a share of a value, or as a ratio where it is large, with its
 // interval in brackets.
 func relative(d stats.Interval, base float64) string {
-	known := d.Half != 0 && !math.IsInf(d.Half, 1)
-	low, high := d.Mean-d.Half, d.Mean+d.Half
+	words, low, high := share(d.Mean, base), d.Mean-d.Half, d.Mean+d.Half
+	if !hasWidth(d) {
+		return words
+	}
 	if base == 0 {
-		if known {
-			return fmt.Sprintf("%s [%s, %s]", units.Signed(d.Mean, 3), units.Signed(low, 3),
-				units.Signed(high, 3))
-		}
-		return units.Signed(d.Mean, 3)
+		return fmt.Sprintf("%s [%s, %s]", words, units.Signed(low, 3), units.Signed(high, 3))
 	}
 	base = math.Abs(base)
 	low = max(low, -base) // the interval is cut where figures end, which are not below 0
-	words := share(d.Mean, base)
 	switch r := 1 + d.Mean/base; {
-	case !known:
-		return words
 	case r >= 2:
 		return fmt.Sprintf("%s [%s, %s]", words, times(1+low/base), times(1+high/base))
 	case r <= 0.5:

@@ -29,24 +29,24 @@ type Interval struct {
 // leaves the interval out.
 func (i Interval) IsZero() bool { return math.IsNaN(i.Mean) }
 
+// written is an interval in JSON, where an unknown half width is null.
+type written struct {
+	Mean float64  `json:"mean"`
+	Half *float64 `json:"half_width"`
+}
+
 // MarshalJSON writes an unknown half width as null.
 func (i Interval) MarshalJSON() ([]byte, error) {
-	var half *float64
-	if !math.IsInf(i.Half, 1) {
-		half = &i.Half
+	w := written{i.Mean, &i.Half}
+	if math.IsInf(i.Half, 1) {
+		w.Half = nil
 	}
-	return json.Marshal(struct {
-		Mean float64  `json:"mean"`
-		Half *float64 `json:"half_width"`
-	}{i.Mean, half})
+	return json.Marshal(w)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (i *Interval) UnmarshalJSON(data []byte) error {
-	var read struct {
-		Mean float64  `json:"mean"`
-		Half *float64 `json:"half_width"`
-	}
+	var read written
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
@@ -108,9 +108,6 @@ func MeanDeviation(observations []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / (n - 1))
 }
 
-// Level is the share of cases in which a range contains the measured value.
-const Level = level
-
 // Response says how a figure depends on step times. It has the value with steps as predicted, and
 // with steps as fast and as slow as they are in one case of ten each.
 type Response struct {
@@ -121,7 +118,7 @@ type Response struct {
 
 // Factors returns the factors on step times for the fast and the slow runs of a response.
 func Factors(e evidence.Spread) (fast, slow float64) {
-	return factor(e, (1-level)/2), factor(e, (1+level)/2)
+	return factor(e, (1-Level)/2), factor(e, (1+Level)/2)
 }
 
 // Difference returns the range of a metric's difference between two systems, other over first,
@@ -153,7 +150,7 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 		rest := own.sign * math.Sqrt(1-own.part*own.part)
 		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
 		o := beside(m, own.Spread, 0)
-		half := float64(own.Plain * distuv.UnitNormal.Quantile((1+level)/2) *
+		half := float64(own.Plain * distuv.UnitNormal.Quantile((1+Level)/2) *
 			math.Sqrt(float64(o.Spread*o.Spread)-float64(common.TTFT*common.TTFT)))
 		shift := float64(own.sign * own.Plain * math.Expm1(o.Bias))
 		if shared {
@@ -225,8 +222,8 @@ func batches(series []float64, size int) []float64 {
 }
 
 const (
-	// level is the share of cases in which a range contains the measured value.
-	level = 0.8
+	// Level is the share of cases in which a range contains the measured value.
+	Level = 0.8
 	// mostRequests is the largest number of requests of the runs for ranges. The ranges of a longer
 	// run are computed from them.
 	mostRequests = 3000
@@ -324,11 +321,11 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 		steps := factor(e, p)
 		return run(0, steps, first.Quantile(p)/e.PromptSteps(steps))
 	}
-	fast, err := pace((1 - level) / 2)
+	fast, err := pace((1 - Level) / 2)
 	if err != nil {
 		return nil, err
 	}
-	late, err := pace((1 + level) / 2)
+	late, err := pace((1 + Level) / 2)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +338,7 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 		plain = append(plain, one)
 	}
 	scenarios.PriceAlike(append(plain, fast, late)...)
-	list := &scenarios.Intervals{Level: level, Runs: seeds + 2, Requests: requests,
+	list := &scenarios.Intervals{Level: Level, Runs: seeds + 2, Requests: requests,
 		Of: map[string]scenarios.Range{}}
 	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))
 	for _, m := range scenarios.Metrics() {
@@ -417,10 +414,10 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	}
 	_, deviation := MeanDeviation(seen)
 	own := beside(m, e, shareOfTTFT(r))
-	noise := math.Hypot(deviation*shorter, own.Spread) * distuv.UnitNormal.Quantile((1+level)/2)
+	noise := math.Hypot(deviation*shorter, own.Spread) * distuv.UnitNormal.Quantile((1+Level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
 	middle := effect(e.TPOTBias, a, b, e)
-	if width := float64(e.Rate * distuv.UnitNormal.Quantile((1+level)/2)); ofRate(m) && width > 0 {
+	if width := float64(e.Rate * distuv.UnitNormal.Quantile((1+Level)/2)); ofRate(m) && width > 0 {
 		middle = effect(e.RateBias, a, b, e)
 		a, b = effect(e.RateBias-width, a, b, e), effect(e.RateBias+width, a, b, e)
 	}
@@ -443,7 +440,7 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 // as predicted, given by how much it does where they are as fast and as slow as in one case of ten
 // each: by linear interpolation between the three, and extrapolation beyond.
 func effect(x, fast, slow float64, e evidence.Spread) float64 {
-	width := float64(e.TPOT * distuv.UnitNormal.Quantile((1+level)/2))
+	width := float64(e.TPOT * distuv.UnitNormal.Quantile((1+Level)/2))
 	if width == 0 {
 		return 0
 	}

@@ -286,8 +286,8 @@ func (h *Horizon) Factor(month int, by float64) float64 {
 // that grows more is another question by then.
 const MostGrowth = 100
 
-// HoursOfMonth is the average length of a month in hours: a twelfth of 365.25 days.
-const HoursOfMonth = 8766.0 / 12
+// HoursOfMonth is the average length of a month in hours.
+const HoursOfMonth = HoursOfYear / 12.0
 
 // longestPeriod returns the longest period of the rates of a workload; 0 without one.
 func longestPeriod(w *scenarios.Workload) scenarios.Span {

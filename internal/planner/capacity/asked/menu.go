@@ -276,8 +276,8 @@ func (o *Offer) at() string {
 	return words
 }
 
-// hoursOfYear is the hours of a year of 365.25 days.
-const hoursOfYear = 8766
+// HoursOfYear is the hours of a year of 365.25 days.
+const HoursOfYear = 8766
 
 // own sets the price of an accelerator that was bought: its purchase price over the hours of its
 // years, and what it draws at the price of electricity.
@@ -294,7 +294,7 @@ func (o *Offer) own(doc *strict.Document, field string) error {
 			"convert one of them", o.Electricity.Currency.Code(), o.Purchase.Currency.Code())
 	}
 	o.Price = scenarios.Price{Currency: o.Purchase.Currency,
-		Amount: float64(o.Purchase.Amount/(o.Years*hoursOfYear)) +
+		Amount: float64(o.Purchase.Amount/(o.Years*HoursOfYear)) +
 			float64(float64(o.Draw)/1000*o.Electricity.Amount)}
 	return nil
 }

@@ -51,23 +51,11 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 		}
 		return err
 	})
-	group.Go(func() (err error) {
-		interrupted, err = f.Interrupt(within)
-		return err
-	})
-	group.Go(func() (err error) {
-		chances, err = f.chances(within)
-		return err
-	})
-	group.Go(func() (err error) {
-		likely, err = f.likely(within)
-		return err
-	})
+	group.Go(func() (err error) { interrupted, err = f.Interrupt(within); return err })
+	group.Go(func() (err error) { chances, err = f.chances(within); return err })
+	group.Go(func() (err error) { likely, err = f.likely(within); return err })
 	if f.Option.Scaled() {
-		group.Go(func() (err error) {
-			fixed, err = f.fixedInstead(within, f.Option)
-			return err
-		})
+		group.Go(func() (err error) { fixed, err = f.fixedInstead(within, f.Option); return err })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err

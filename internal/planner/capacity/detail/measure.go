@@ -22,9 +22,6 @@ const (
 	mostFleets  = 2
 )
 
-// hoursOfYear are the hours of a mean year of the Gregorian calendar.
-const hoursOfYear = 8766
-
 // Measure says what measuring a server of option o is expected to save beside fleet f, if at most
 // `most` replicas, the spares left out, cost less; nil where that is not worth it, or where a
 // deployment like it was measured.
@@ -69,7 +66,7 @@ func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*an
 	if saving < leastSaving*f.Hourly {
 		return nil, nil
 	}
-	m.Saving = twoDigits(hoursOfYear * saving)
+	m.Saving = twoDigits(asked.HoursOfYear * saving)
 	return m, other.commands(m)
 }
 
