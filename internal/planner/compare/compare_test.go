@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -91,12 +92,18 @@ func TestTheOutcomeDoesNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// An interval that is not known is written as null, and read back.
+// An interval that is not known is written as null, and read back; a figure that is not there is
+// not written.
 func TestOneRunHasNoInterval(t *testing.T) {
 	one := stats.Mean([]float64{3}, 0.95)
 	text, err := json.Marshal(one)
 	if err != nil || string(text) != `{"mean":3,"half_width":null}` {
 		t.Errorf("%s, %v", text, err)
+	}
+	none := Figure{Value: stats.Interval{Mean: math.NaN()},
+		Difference: stats.Interval{Mean: math.NaN()}}
+	if text, err := json.Marshal(none); err != nil || strings.Contains(string(text), "value") {
+		t.Errorf("a figure that is not there: %s, %v", text, err)
 	}
 	var back stats.Interval
 	if err := json.Unmarshal(text, &back); err != nil || back != one || back.Excludes(0) {

@@ -15,8 +15,9 @@ func naive(means []float64) int {
 		rest := means[d:]
 		n, mean, squares := float64(len(rest)), 0.0, 0.0
 		for _, y := range rest {
-			mean += y / n
+			mean += y
 		}
+		mean /= n // exactly y, where all are y
 		for _, y := range rest {
 			squares += (y - mean) * (y - mean)
 		}
