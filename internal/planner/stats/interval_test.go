@@ -135,3 +135,11 @@ func TestKnownFactorsLeavePrefillApart(t *testing.T) {
 			first, r.MeanTPOT, token)
 	}
 }
+
+// A time has no range where a run does not have it, as the time per token of answers of one.
+func TestTimesThatMayNotComeHaveNoRange(t *testing.T) {
+	_, ranges := outcome(t, evidence.Spread{TPOT: 0.3, TTFT: 0.3}, "workload.output=1")
+	if of, known := ranges.Of["mean_tpot_ms"]; known || len(ranges.Of) == 0 {
+		t.Errorf("TPOT lies in %+v, of %d ranges", of, len(ranges.Of))
+	}
+}
