@@ -10,42 +10,36 @@ import (
 
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // checkService reports contradictions in a workload and its SLO, whose keys follow prefix.
-func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Workload,
-	s *scenarios.SLO, problem func(field, format string, args ...any)) {
-	w.CloseLoop(prefix+"workload.", doc.Has, problem)
-	rated := doc.Has(prefix+"workload.rate") || classesRated(w) || highest(&w.Rate) > 0
+func (c *checker) checkService(prefix string, w *scenarios.Workload, s *scenarios.SLO) {
+	w.CloseLoop(prefix+"workload.", c.doc.Has, c.problem)
+	rated := c.doc.Has(prefix+"workload.rate") || classesRated(w) || highest(&w.Rate) > 0
 	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
-		problem(prefix+"workload",
+		c.problem(prefix+"workload",
 			"a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, "+
 				"or users such as users: 200")
 	}
 	for i := range w.Classes {
 		if w.Classes[i].Escalated != nil {
-			problem(fmt.Sprintf("%sworkload.classes.%d.escalated", prefix, i), "a plan has a "+
+			c.problem(fmt.Sprintf("%sworkload.classes.%d.escalated", prefix, i), "a plan has a "+
 				"model for requests that are sent on: list it in models, with escalated")
 		}
 	}
 	if w.Arrivals.Process == "at-once" {
-		problem(prefix+"workload.arrivals",
+		c.problem(prefix+"workload.arrivals",
 			"found at-once; a plan needs requests that arrive over time, or a job")
 	}
-	if (&Plan{Workload: *w}).Steady() && !p.Scaled() {
-		for _, key := range []string{"requests", "duration"} {
-			if doc.Has(prefix + "workload." + key) {
-				problem(prefix+"workload."+key,
-					"the length of simulations follows from effort; leave this out")
-			}
-		}
+	if (&Plan{Workload: *w}).Steady() && !c.Scaled() {
+		c.refuse("the length of simulations follows from effort; leave this out",
+			prefix+"workload.requests", prefix+"workload.duration")
 	}
-	s.Check(prefix+"slo", problem)
+	s.Check(prefix+"slo", c.problem)
 	if e := s.E2E.Request; e > 0 && e < s.TTFT.Request {
-		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v",
+		c.problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v",
 			e, s.TTFT.Request)
 	}
 }
@@ -81,34 +75,31 @@ func classesRated(w *scenarios.Workload) bool {
 // and do not depend on each other, and are taken to arrive as these do. If arrivals are Poisson and
 // a fleet is in a steady state, what leaves it and is sent on at random is close to Poisson (Burke,
 // "The Output of a Queuing System", 1956, for exponential service).
-func (p *Plan) escalate(doc *strict.Document, field string, i int,
-	problem func(field, format string, args ...any)) bool {
-	m := &p.Models[i]
+func (c *checker) escalate(field string, i int) bool {
+	p, m := c.Plan, &c.Models[i]
 	if m.Escalated == nil {
 		return false
 	}
-	if doc.Has(field + "workload") {
-		problem(field+"workload", "has no meaning beside escalated; leave one of the two out")
-	}
+	c.refuse("has no meaning beside escalated; leave one of the two out", field+"workload")
 	var names []string
 	for k := range p.Models[:i] {
 		names = append(names, cmp.Or(p.Models[k].Name, p.Models[k].Model))
 	}
 	k := slices.Index(names, m.Escalated.From)
 	if k < 0 {
-		problem(field+"escalated.from", "no model before this one: %s",
+		c.problem(field+"escalated.from", "no model before this one: %s",
 			nearest.Unknown("model", m.Escalated.From, names))
 		return true
 	}
 	from := &Plan{Workload: p.Models[k].Workload}
 	if !from.Steady() || p.Scaled() || from.Sessions() || from.Workload.Trace != nil {
-		problem(field+"escalated", "the requests of %s are recorded, or belong to sessions or "+
+		c.problem(field+"escalated", "the requests of %s are recorded, or belong to sessions or "+
 			"users, or do not arrive at a steady rate; allowed: steady rates or waves of requests "+
 			"by themselves. Give this model a workload instead", m.Escalated.From)
 		return true
 	}
 	if m.Escalated.Share == 0 {
-		problem(field+"escalated.share", "found 0; leave this model out")
+		c.problem(field+"escalated.share", "found 0; leave this model out")
 		return true
 	}
 	from.ScaleRate(m.Escalated.Share)
@@ -413,50 +404,49 @@ func (m *Menu) ScalingWords(i int) string {
 func (p *Plan) Scaled() bool { return len(p.Menu.Scaling) > 0 }
 
 // checkScaling refuses what cannot be planned with replicas that start and stop.
-func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format string, args ...any)) {
+func (c *checker) checkScaling() {
+	p := c.Plan
 	if !p.Scaled() {
 		return
 	}
 	const field = "menu.scaling"
 	switch {
 	case p.Job != nil:
-		problem(field, "has no meaning together with a job, whose requests all wait at the "+
+		c.problem(field, "has no meaning together with a job, whose requests all wait at the "+
 			"start; leave out one of the two")
 	case p.Goal.Find != "" && p.Goal.Find != FindCheapest:
-		problem(field, "is planned for the cheapest fleet only; leave it out, or leave out goal %s",
+		c.problem(field, "is planned for the cheapest fleet only; leave it out, or leave out goal %s",
 			p.Goal.Find)
 	}
 	for i := range p.Models {
-		w := &p.Models[i].Workload
-		checkScaled(doc, fmt.Sprintf("models.%d.workload", i), w, problem)
+		c.checkScaled(fmt.Sprintf("models.%d.workload", i), &p.Models[i].Workload)
 	}
 	if len(p.Models) == 0 && p.Job == nil {
-		checkScaled(doc, "workload", &p.Workload, problem)
+		c.checkScaled("workload", &p.Workload)
 	}
 	m := &p.Menu
 	if !slices.ContainsFunc(m.Hardware, func(o Offer) bool { return o.Scalable() }) &&
 		p.Prices == "" && m.Hardware != nil {
-		problem(field, "all accelerators of menu.hardware are reserved, owned or spot: reserved "+
+		c.problem(field, "all accelerators of menu.hardware are reserved, owned or spot: reserved "+
 			"and owned ones are paid for even while they are off, and spot ones are planned in "+
 			"fixed numbers; add an accelerator on demand, or leave scaling out")
 	}
 }
 
 // checkScaled refuses a load with which scaling has no meaning, or that has no end.
-func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
-	problem func(field, format string, args ...any)) {
+func (c *checker) checkScaled(field string, w *scenarios.Workload) {
 	p := &Plan{Workload: *w}
-	ends := doc.Has(field+".duration") || doc.Has(field+".requests")
+	ends := c.doc.Has(field+".duration") || c.doc.Has(field+".requests")
 	switch {
 	case w.Arrivals.Process == "closed-loop":
-		problem(field+".arrivals", "found closed-loop; scaling is planned only for loads that do "+
+		c.problem(field+".arrivals", "found closed-loop; scaling is planned only for loads that do "+
 			"not depend on the fleet: leave menu.scaling out, or give rates")
 	case p.RecordedTimes():
 	case p.Steady() && longestPeriod(w) == 0:
-		problem(field, "arrives at a steady rate, for which there is nothing to start or stop: "+
+		c.problem(field, "arrives at a steady rate, for which there is nothing to start or stop: "+
 			"leave menu.scaling out, or give a wave, phases, bursts or a recorded trace")
 	case !p.Steady() && !ends && !w.Ends():
-		problem(field, "has no end, and all fleets of menu.scaling are judged by the same "+
+		c.problem(field, "has no end, and all fleets of menu.scaling are judged by the same "+
 			"requests: give a duration such as duration: 2h")
 	}
 }

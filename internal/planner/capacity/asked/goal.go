@@ -33,29 +33,24 @@ const (
 	FindJob        = "job" // of a plan with a job
 )
 
-// check reports contradictions between the goal and the rest of a plan.
-func (g *Goal) check(p *Plan, doc *strict.Document,
-	problem func(field, format string, args ...any)) {
-	bounded := g.Budget.Amount > 0 || g.Power > 0
+// checkGoal reports contradictions between the goal and the rest of a plan.
+func (c *checker) checkGoal() {
+	g := &c.Goal
 	if g.Find == "" || g.Find == FindCheapest {
 		return
 	}
-	if len(p.Models) > 0 {
-		problem("goal", "found %s together with several models, which are planned for the least "+
+	if len(c.Models) > 0 {
+		c.problem("goal", "found %s together with several models, which are planned for the least "+
 			"cost only; make a plan for each model", g.Find)
 	}
-	for _, key := range []string{"fleet.growth", "fleet.autoscaling"} {
-		if doc.Has(key) {
-			problem(key, "has a meaning for the cheapest fleet only; leave out this key or the "+
-				"goal")
-		}
-	}
-	if g.Find == FindThroughput && !p.Steady() {
-		problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
+	c.refuse("has a meaning for the cheapest fleet only; leave out this key or the goal",
+		"fleet.growth", "fleet.autoscaling")
+	if g.Find == FindThroughput && !c.Steady() {
+		c.problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
 			"users in a closed loop have no such rate")
 	}
-	if g.Find == FindThroughput && !bounded && !p.counted() {
-		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
+	if g.Find == FindThroughput && g.Budget.Amount == 0 && g.Power == 0 && !c.counted() {
+		c.problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
 			"such as power: 10kW, or a count to each of menu.hardware")
 	}
 }
@@ -120,26 +115,22 @@ type Job struct {
 	Start    scenarios.Span `json:"start,omitempty" above:"0" jsonschema:"How long each start of a replica takes, which is paid for and a part of within. Default: no time."`
 }
 
-// check reports contradictions between a job and the rest of a plan.
-func (j *Job) check(p *Plan, doc *strict.Document,
-	problem func(field, format string, args ...any)) {
+// checkJob reports contradictions between a job and the rest of a plan.
+func (c *checker) checkJob() {
+	j := c.Job
 	if (j.Requests == 0) == (j.Tokens == 0) {
-		problem("job", "give either requests or tokens")
+		c.problem("job", "give either requests or tokens")
 	}
 	if j.Start >= j.Within && j.Start > 0 {
-		problem("job.start", "found %v, and the job must be done within %v; want less", j.Start,
+		c.problem("job.start", "found %v, and the job must be done within %v; want less", j.Start,
 			j.Within)
 	}
-	for _, key := range []string{"models", "goal", "slo", "fleet", "workload.rate",
-		"workload.arrivals", "workload.requests", "workload.duration", "workload.sessions"} {
-		if doc.Has(key) {
-			problem(key, "has no meaning for a job, whose requests all wait at the start; leave "+
-				"it out")
-		}
-	}
-	for i := range p.Workload.Classes {
-		if highest(&p.Workload.Classes[i].Rate) > 0 {
-			problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
+	c.refuse("has no meaning for a job, whose requests all wait at the start; leave it out",
+		"models", "goal", "slo", "fleet", "workload.rate", "workload.arrivals",
+		"workload.requests", "workload.duration", "workload.sessions")
+	for i := range c.Workload.Classes {
+		if highest(&c.Workload.Classes[i].Rate) > 0 {
+			c.problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
 				"each class a share instead")
 		}
 	}
@@ -355,40 +346,41 @@ func (p *Plan) onePeriod(w *scenarios.Workload) {
 	}
 }
 
-// check reports contradictions between a horizon and the rest of a plan.
-func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)) {
+// checkHorizon reports contradictions between a horizon and the rest of a plan.
+func (c *checker) checkHorizon() {
+	p, h := c.Plan, c.Horizon
 	switch {
 	case len(p.Models) > 0:
-		problem("horizon", "found together with several models; make a plan for each model")
+		c.problem("horizon", "found together with several models; make a plan for each model")
 	case p.Job != nil:
-		problem("horizon", "found together with a job, which is done once; leave out one of "+
+		c.problem("horizon", "found together with a job, which is done once; leave out one of "+
 			"the two")
 	case p.Goal.Find != "" && p.Goal.Find != FindCheapest:
-		problem("horizon", "found together with the goal %s; a horizon is planned for the least "+
+		c.problem("horizon", "found together with the goal %s; a horizon is planned for the least "+
 			"cost, so leave out one of the two", p.Goal.Find)
 	case p.Scaled():
-		problem("horizon", "found together with menu.scaling; a horizon is planned with fixed "+
+		c.problem("horizon", "found together with menu.scaling; a horizon is planned with fixed "+
 			"numbers of replicas in each month, so leave out one of the two")
 	}
 	if most := h.Factor(h.Months-1, 1); most > MostGrowth {
-		problem("horizon.growth", "found %g for %d months, whose last has %.3g times the load of "+
+		c.problem("horizon.growth", "found %g for %d months, whose last has %.3g times the load of "+
 			"the first; want at most %d times, so at most %.2g, or fewer months", h.Growth,
 			h.Months, most, MostGrowth, math.Floor(100*(math.Pow(MostGrowth,
 				1/float64(h.Months-1))-1))/100)
 	}
 	if s := h.Start; s > 0 && (s < hour/60 || s > Day) {
-		problem("horizon.start", "found %v; want 1m to 1d", s)
+		c.problem("horizon.start", "found %v; want 1m to 1d", s)
 	}
-	for i, c := range h.Commitments {
+	for i, one := range h.Commitments {
 		field := fmt.Sprintf("horizon.commitments.%d", i)
 		for k, d := range h.Commitments {
 			switch {
-			case k < i && c.Months == d.Months:
-				problem(field+".months", "found a second commitment of %d months; leave out the "+
-					"one that saves less", c.Months)
-			case c.Months > d.Months && c.Saves <= d.Saves:
-				problem(field+".saves", "found %g for %d months, and %d months save %g; leave out "+
-					"the longer commitment, or correct one of them", c.Saves, c.Months, d.Months,
+			case k < i && one.Months == d.Months:
+				c.problem(field+".months", "found a second commitment of %d months; leave out the "+
+					"one that saves less", one.Months)
+			case one.Months > d.Months && one.Saves <= d.Saves:
+				c.problem(field+".saves", "found %g for %d months, and %d months save %g; leave out "+
+					"the longer commitment, or correct one of them", one.Saves, one.Months, d.Months,
 					d.Saves)
 			}
 		}
@@ -396,7 +388,7 @@ func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)
 	rented := func(o Offer) bool { return o.IsOnDemand() }
 	if list := p.Menu.Hardware; len(h.Commitments) > 0 && len(list) > 0 &&
 		!slices.ContainsFunc(list, rented) {
-		problem("horizon.commitments", "found no accelerator on demand in menu.hardware; a "+
+		c.problem("horizon.commitments", "found no accelerator on demand in menu.hardware; a "+
 			"commitment lowers the price on demand, so leave out the commitments, or the terms")
 	}
 }

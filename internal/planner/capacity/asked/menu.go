@@ -94,18 +94,18 @@ type Offer struct {
 
 // checkExperts refuses degrees of expert parallelism that never spread experts although attention
 // is data-parallel: there they are spread over all accelerators of a stage or not at all.
-func (m *Menu) checkExperts(problem func(field, format string, args ...any)) {
-	none := &Side{}
-	m.checkExpertsOf("menu.expert", none, none, problem)
+func (c *checker) checkExperts() {
+	m, none := &c.Menu, &Side{}
+	c.checkExpertsOf("menu.expert", none, none)
 	for i := range m.Disaggregated {
 		field, d := fmt.Sprintf("menu.disaggregated.%d.", i), &m.Disaggregated[i]
-		m.checkExpertsOf(field+"prefill.expert", &d.Prefill, &d.Decode, problem)
-		m.checkExpertsOf(field+"decode.expert", &d.Decode, &d.Prefill, problem)
+		c.checkExpertsOf(field+"prefill.expert", &d.Prefill, &d.Decode)
+		c.checkExpertsOf(field+"decode.expert", &d.Decode, &d.Prefill)
 	}
 }
 
-func (m *Menu) checkExpertsOf(field string, side, other *Side,
-	problem func(field, format string, args ...any)) {
+func (c *checker) checkExpertsOf(field string, side, other *Side) {
+	m := &c.Menu
 	expert, _ := Own(m.Expert, side.Expert, other.Expert)
 	data, _ := Own(m.Data, side.Data, other.Data)
 	tensor, _ := Own(m.Tensor, side.Tensor, other.Tensor)
@@ -124,7 +124,7 @@ func (m *Menu) checkExpertsOf(field string, side, other *Side,
 	if len(spread) == 0 || slices.Max(expert) == 1 || slices.ContainsFunc(expert, works) {
 		return
 	}
-	problem(field, "found %s; with data-parallel attention, the experts are spread over all %d "+
+	c.problem(field, "found %s; with data-parallel attention, the experts are spread over all %d "+
 		"accelerators of a stage, or with 1 each expert is split over them: add %[2]d, or leave "+
 		"expert out",
 		strings.Trim(fmt.Sprint(expert), "[]"), spread[0])

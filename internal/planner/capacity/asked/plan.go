@@ -123,32 +123,46 @@ func (p *Plan) Warnings() []string {
 	return list
 }
 
+// checker is a plan whose contradictions are looked for, with what was found.
+type checker struct {
+	*Plan
+	doc   *strict.Document
+	found strict.Problems
+}
+
+// problem notes what is wrong with a field.
+func (c *checker) problem(field, format string, args ...any) {
+	c.found = append(c.found, c.doc.Problem(field, format, args...))
+}
+
+// refuse notes each of some keys that was given, in the same words.
+func (c *checker) refuse(words string, keys ...string) {
+	for _, key := range keys {
+		if c.doc.Has(key) {
+			c.problem(key, "%s", words)
+		}
+	}
+}
+
 // Check reports contradictions in the plan.
 func (p *Plan) Check(doc *strict.Document) strict.Problems {
-	var list strict.Problems
-	problem := func(field, format string, args ...any) {
-		list = append(list, doc.Problem(field, format, args...))
-	}
+	c := &checker{Plan: p, doc: doc}
 	switch {
 	case len(p.Models) > 0:
-		for _, key := range []string{"model", "max-model-len", "workload", "slo"} {
-			if doc.Has(key) {
-				problem(key, "has no meaning together with models, each of which has its own; "+
-					"leave out one of the two")
-			}
-		}
+		c.refuse("has no meaning together with models, each of which has its own; leave out one "+
+			"of the two", "model", "max-model-len", "workload", "slo")
 	case !doc.Has("model"):
-		problem("model", "must be given: one model here, or several in models")
+		c.problem("model", "must be given: one model here, or several in models")
 	default:
 		if p.Goal.Find == FindThroughput && !doc.Has("workload.rate") &&
 			!classesRated(&p.Workload) {
 			p.Workload.Rate.Value = 1 // any will do: it is raised
 		}
 		if p.Job != nil {
-			p.Job.check(p, doc, problem)
-			break
+			c.checkJob()
+		} else {
+			c.checkService("", &p.Workload, &p.SLO)
 		}
-		p.checkService(doc, "", &p.Workload, &p.SLO, problem)
 	}
 	names := map[string]bool{}
 	for i := range p.Models {
@@ -156,30 +170,27 @@ func (p *Plan) Check(doc *strict.Document) strict.Problems {
 		field := fmt.Sprintf("models.%d.", i)
 		if name := cmp.Or(m.Name, m.Model); names[name] || strings.ContainsAny(name, `/\`) &&
 			m.Name != "" {
-			problem(field+"name", "found %q; the names of models must differ, and be usable as "+
+			c.problem(field+"name", "found %q; the names of models must differ, and be usable as "+
 				"names of folders", name)
 		} else {
 			names[name] = true
 		}
-		if !p.escalate(doc, field, i, problem) {
-			p.checkService(doc, field, &m.Workload, &m.SLO, problem)
+		if !c.escalate(field, i) {
+			c.checkService(field, &m.Workload, &m.SLO)
 		}
 	}
-	if doc.Has("engine.slowdown") {
-		problem("engine.slowdown", "a plan tries slower steps by itself; leave it out")
-	}
-	p.Menu.checkExperts(problem)
-	p.checkScaling(doc, problem)
-	p.Goal.check(p, doc, problem)
+	c.refuse("a plan tries slower steps by itself; leave it out", "engine.slowdown")
+	c.checkExperts()
+	c.checkScaling()
+	c.checkGoal()
 	if p.Horizon != nil {
-		p.Horizon.check(p, problem)
+		c.checkHorizon()
 	}
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
-		problem("effort.most-requests", "found %d, which is less than the %d requests of the "+
-			"first simulation",
-			e.MostRequests, cmp.Or(e.Requests, firstRequests))
+		c.problem("effort.most-requests", "found %d, which is less than the %d requests of the "+
+			"first simulation", e.MostRequests, cmp.Or(e.Requests, firstRequests))
 	}
-	return list
+	return c.found
 }
 
 // Complete fills in defaults.

@@ -190,13 +190,11 @@ func TestWhatBoundsTheGreatestThroughput(t *testing.T) {
 		want  bool
 	}{{Goal{}, 0, false}, {Goal{Budget: scenarios.Price{Amount: 0.5}}, 0, true},
 		{Goal{Power: 0.5}, 0, true}, {Goal{}, 1, true}} {
-		p := &Plan{Menu: Menu{Hardware: []Offer{{Accelerator: "l4", Count: c.count}}}}
-		p.Workload.Rate.Value = 1
-		var fields []string
-		c.goal.Find = FindThroughput
-		c.goal.check(p, doc, func(field, _ string, _ ...any) { fields = append(fields, field) })
-		if (len(fields) == 0) != c.want {
-			t.Errorf("%d: problems at %v", k, fields)
+		p := &Plan{Menu: Menu{Hardware: []Offer{{Accelerator: "l4", Count: c.count}}}, Goal: c.goal}
+		p.Workload.Rate.Value, p.Goal.Find = 1, FindThroughput
+		check := checker{Plan: p, doc: doc}
+		if check.checkGoal(); (check.found == nil) != c.want {
+			t.Errorf("%d: problems %v", k, check.found)
 		}
 	}
 }
