@@ -419,7 +419,8 @@ func TestImpossibleResultsAreRefused(t *testing.T) {
 		var got row
 		err := q.Do(context.Background(), seeded(t, q, 1), &got)
 		var parked *Parked
-		if errors.As(err, &parked) != (wrong == tries) || got.Met || err == nil && got.Share != 0.5 {
+		if errors.As(err, &parked) != (wrong == tries) || got.Met ||
+			err == nil && got.Share != 0.5 {
 			t.Errorf("after %d impossible results: %v, %v", wrong, got, err)
 		}
 		q.Close()

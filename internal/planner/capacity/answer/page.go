@@ -120,15 +120,6 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 	return slices.Concat(parts...), lines
 }
 
-// Document says what a short page does, at any length.
-func (a *Answers) Document() (p doc.Blocks) {
-	for _, one := range a.Models {
-		list, _ := one.page(Short, len(a.Models) > 1).blocks(unlimited)
-		p = append(p, list...)
-	}
-	return p
-}
-
 // odds says, one idea a line, how likely the fleet keeps the SLO, how often such a chance came
 // true, and what fewer replicas would risk and cost.
 func (d *Deployment) odds(a *Answer) (list []string) {

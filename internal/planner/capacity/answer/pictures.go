@@ -319,7 +319,8 @@ func (a *Answer) WriteFront(dir string) error {
 		}
 	}
 	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ("+a.money("/h")+")",
-		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", seriesOf("beaten by another", others, at), series)
+		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)",
+		seriesOf("beaten by another", others, at), series)
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func (c *checker) checkService(prefix string, w *scenarios.Workload, s *scenario
 	}
 	s.Check(prefix+"slo", c.problem)
 	if e := s.E2E.Request; e > 0 && e < s.TTFT.Request {
-		c.problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v",
-			e, s.TTFT.Request)
+		c.problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token "+
+			"within %v", e, s.TTFT.Request)
 	}
 }
 
@@ -415,8 +415,8 @@ func (c *checker) checkScaling() {
 		c.problem(field, "has no meaning together with a job, whose requests all wait at the "+
 			"start; leave out one of the two")
 	case p.Goal.Find != "" && p.Goal.Find != FindCheapest:
-		c.problem(field, "is planned for the cheapest fleet only; leave it out, or leave out goal %s",
-			p.Goal.Find)
+		c.problem(field, "is planned for the cheapest fleet only; leave it out, or leave out "+
+			"goal %s", p.Goal.Find)
 	}
 	for i := range p.Models {
 		c.checkScaled(fmt.Sprintf("models.%d.workload", i), &p.Models[i].Workload)
@@ -439,8 +439,8 @@ func (c *checker) checkScaled(field string, w *scenarios.Workload) {
 	ends := c.doc.Has(field+".duration") || c.doc.Has(field+".requests")
 	switch {
 	case w.Arrivals.Process == "closed-loop":
-		c.problem(field+".arrivals", "found closed-loop; scaling is planned only for loads that do "+
-			"not depend on the fleet: leave menu.scaling out, or give rates")
+		c.problem(field+".arrivals", "found closed-loop; scaling is planned only for loads that "+
+			"do not depend on the fleet: leave menu.scaling out, or give rates")
 	case p.RecordedTimes():
 	case p.Steady() && longestPeriod(w) == 0:
 		c.problem(field, "arrives at a steady rate, for which there is nothing to start or stop: "+

@@ -46,8 +46,8 @@ func (c *checker) checkGoal() {
 	c.refuse("has a meaning for the cheapest fleet only; leave out this key or the goal",
 		"fleet.growth", "fleet.autoscaling")
 	if g.Find == FindThroughput && !c.Steady() {
-		c.problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
-			"users in a closed loop have no such rate")
+		c.problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts "+
+			"and users in a closed loop have no such rate")
 	}
 	if g.Find == FindThroughput && g.Budget.Amount == 0 && g.Power == 0 && !c.counted() {
 		c.problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
@@ -363,8 +363,8 @@ func (c *checker) checkHorizon() {
 			"numbers of replicas in each month, so leave out one of the two")
 	}
 	if most := h.Factor(h.Months-1, 1); most > MostGrowth {
-		c.problem("horizon.growth", "found %g for %d months, whose last has %.3g times the load of "+
-			"the first; want at most %d times, so at most %.2g, or fewer months", h.Growth,
+		c.problem("horizon.growth", "found %g for %d months, whose last has %.3g times the load "+
+			"of the first; want at most %d times, so at most %.2g, or fewer months", h.Growth,
 			h.Months, most, MostGrowth, math.Floor(100*(math.Pow(MostGrowth,
 				1/float64(h.Months-1))-1))/100)
 	}
@@ -379,9 +379,9 @@ func (c *checker) checkHorizon() {
 				c.problem(field+".months", "found a second commitment of %d months; leave out the "+
 					"one that saves less", one.Months)
 			case one.Months > d.Months && one.Saves <= d.Saves:
-				c.problem(field+".saves", "found %g for %d months, and %d months save %g; leave out "+
-					"the longer commitment, or correct one of them", one.Saves, one.Months, d.Months,
-					d.Saves)
+				c.problem(field+".saves", "found %g for %d months, and %d months save %g; leave "+
+					"out the longer commitment, or correct one of them", one.Saves, one.Months,
+					d.Months, d.Saves)
 			}
 		}
 	}
