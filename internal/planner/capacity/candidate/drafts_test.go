@@ -1,12 +1,33 @@
 package candidate
 
 import (
+	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/sim"
 )
+
+// Where a step takes as long with a draft of one token as without, the tokens of K steps are K and
+// a binomial number, also where the last step ends at the limit.
+func TestWalkIsBinomial(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		chance := rapid.Float64Range(0.01, 0.99).Draw(t, "acceptance")
+		tokens := rapid.IntRange(1, 60).Draw(t, "tokens")
+		steps := rapid.IntRange(0, 60).Draw(t, "steps")
+		left := rapid.IntRange(0, 9).Draw(t, "time left")
+		got := walkChance([]float64{chance}, waiting{tokens, 10, 10, sim.Time(10*steps + left)})
+		want := 0.0
+		for n := max(0, tokens-steps); n <= steps; n++ {
+			want += distuv.Binomial{N: float64(steps), P: chance}.Prob(float64(n))
+		}
+		if math.Abs(got-want) > 1e-9 {
+			t.Fatalf("%g, want %g", got, want)
+		}
+	})
+}
 
 // More tokens, less time, slower drafts and drafts that are accepted less often never raise the
 // chance, and the tail is never below it.
