@@ -83,11 +83,17 @@ func Significant(x float64, digits int) string {
 	if math.Abs(x) < least {
 		return "0"
 	}
+	return strconv.FormatFloat(Rounded(x, digits), 'f', -1, 64)
+}
+
+// Rounded returns the number nearest to x that has so many significant digits at most. Figures that
+// machines compute alike but for their last bits are equal after it.
+func Rounded(x float64, digits int) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
-		short = x // rounding up has left the range of numbers
+		return x // rounding up has left the range of numbers
 	}
-	return strconv.FormatFloat(short, 'f', -1, 64)
+	return short
 }
 
 // Signed is Significant with the sign of x, also of 0: +1.2, -0.03, +0.

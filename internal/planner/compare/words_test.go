@@ -217,8 +217,9 @@ func TestWhatAComparisonSays(t *testing.T) {
 	}
 	out.Reset()
 	testkit.OK(t, WriteJUnit(&out, checks))
-	for _, words := range []string{`tests="2" failures="1"`, `<testcase classname="b" name="x &gt; 1">`,
-		`<failure message="it is 2">`, "<system-out>it is 0</system-out>"} {
+	for _, words := range []string{`tests="2" failures="1"`,
+		`<testcase classname="b" name="x &gt; 1">`, `<failure message="it is 2">`,
+		"<system-out>it is 0</system-out>"} {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("no %q in %s", words, out.String())
 		}

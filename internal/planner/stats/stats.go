@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -456,11 +456,5 @@ func effect(x, fast, slow float64, e evidence.Spread) float64 {
 	return from[1] + (to[1]-from[1])*(x-from[0])/(to[0]-from[0])
 }
 
-// Rounded keeps some significant digits of a figure, on which all machines agree.
-func Rounded(x float64, digits int) float64 {
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	return short
-}
-
 // rounded keeps four digits: a range is known to fewer.
-func rounded(x float64) float64 { return Rounded(x, 4) }
+func rounded(x float64) float64 { return units.Rounded(x, 4) }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -240,7 +241,7 @@ func (t *tuner) describe(a *Answer, tuned option) error {
 }
 
 // rounded keeps six digits.
-func rounded(x float64) float64 { return stats.Rounded(x, 6) }
+func rounded(x float64) float64 { return units.Rounded(x, 6) }
 
 func roundedInterval(i stats.Interval) stats.Interval {
 	return stats.Interval{Mean: rounded(i.Mean), Half: rounded(i.Half)}

@@ -414,6 +414,7 @@ func (t *tuner) measure(ctx context.Context, options []option, requests int64,
 		trials[i] = trial{option: o, runs: make([]run, len(seeds))}
 	}
 	reasons := make([]string, len(options)*len(seeds))
+	// Each run takes clocks that no other run uses meanwhile, and the step times that they know.
 	clocks := sync.Pool{New: func() any { return scenarios.NewClocks() }}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(t.Workers)

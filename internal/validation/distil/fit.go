@@ -4,9 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/units"
 
 	"gonum.org/v1/gonum/optimize"
 )
@@ -129,13 +129,7 @@ func median(list []float64) float64 {
 }
 
 // rounded keeps three digits.
-func rounded(v float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
-	if err != nil {
-		return v
-	}
-	return r
-}
+func rounded(v float64) float64 { return units.Rounded(v, 3) }
 
 // overlap joins seconds of compute and of memory traffic, with hardware.KernelOverlap.
 func overlap(compute, memory float64) float64 {

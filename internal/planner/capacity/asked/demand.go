@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/nearest"
-	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -300,7 +300,7 @@ func (p *Plan) Params() string {
 }
 
 // Round keeps six digits of a rate, so that equal rates are written the same.
-func Round(rate float64) float64 { return stats.Rounded(rate, 6) }
+func Round(rate float64) float64 { return units.Rounded(rate, 6) }
 
 // mostTogether bounds the requests of the simulation of a whole fleet, unless its rate, or
 // turnsEach for each user of a closed loop, ask for more.

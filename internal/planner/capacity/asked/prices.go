@@ -372,7 +372,11 @@ func convertTokens(doc *strict.Document, rates []Exchange, to units.Currency,
 	if p == nil {
 		return nil
 	}
-	for _, price := range []*scenarios.TokenPrice{&p.Input, cmp.Or(p.Cached, &p.Input), &p.Output} {
+	prices := []*scenarios.TokenPrice{&p.Input, &p.Output}
+	if p.Cached != nil {
+		prices = append(prices, p.Cached)
+	}
+	for _, price := range prices {
 		if err := convert(rates, to, (*scenarios.Money)(price), nil); err != nil {
 			return doc.Problem("tokens", "%v", err)
 		}
