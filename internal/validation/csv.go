@@ -165,7 +165,7 @@ func (t *table) again(k *kind) *table {
 	next.left = maps.Clone(t.left)
 	next.rows = slices.Clone(t.rows)
 	for i := range next.rows {
-		next.rows[i].table, next.rows[i].err = &next, nil
+		next.rows[i].table, next.rows[i].err, next.rows[i].known = &next, nil, nil
 	}
 	return &next
 }
@@ -176,6 +176,8 @@ type row struct {
 	line   int
 	fields []string
 	err    error
+	// known are columns beside those of the table, and flags those of started, once it was called.
+	known, flags map[string]string
 }
 
 // readTable reads a CSV file with a header. Rows with too few or too many fields are noted as
@@ -184,7 +186,7 @@ func readTable(file string, r io.Reader) (*table, error) {
 	t := &table{kind: &kind{}, file: file, columns: map[string]int{}, skipped: map[string]int{},
 		left: map[int]string{}}
 	c := csv.NewReader(r)
-	c.FieldsPerRecord = -1
+	c.FieldsPerRecord, c.Comment = -1, '#'
 	c.TrimLeadingSpace = true
 	for {
 		fields, err := c.Read()
@@ -283,9 +285,16 @@ func (r *row) fail(err error) {
 	}
 }
 
-// text returns the value of a column, or where it is absent or empty what the file's name says;
-// empty where neither has it.
+// text returns what is known of a column beside the table, the value of the column, or where that
+// is absent or empty what the file's name says; empty where nothing has it. Flags have "--" before
+// their names.
 func (r *row) text(column string) string {
+	if s := r.known[column]; s != "" {
+		return s
+	}
+	if flag, is := strings.CutPrefix(column, "--"); is {
+		return r.started()[flag]
+	}
 	if i, ok := r.table.columns[column]; ok {
 		if s := strings.TrimSpace(r.fields[i]); s != "" {
 			return s

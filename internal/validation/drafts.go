@@ -14,22 +14,6 @@ func speculation(method string, tokens int, rate float64) *scenarios.Speculation
 		Acceptance: scenarios.Acceptance{Rate: rate}}
 }
 
-// Published heads of EAGLE-3 for Llama-3.1-8B have 32,000 tokens in their vocabulary
-// (yuhuili/EAGLE3-LLaMA3.1-Instruct-8B, config.json, draft_vocab_size). A step with three drafted
-// tokens gives 2.60 on MT-Bench (vllm-project/vllm, tests/v1/spec_decode/test_acceptance_length.py,
-// 029ba375), which is taken for all texts.
-const (
-	headVocabulary = 32000
-	headDrafted    = 3
-	headTokens     = 2.60
-)
-
-// draftByHead has the server draft a number of tokens with such a head.
-func (d *deployment) draftByHead(tokens int) {
-	d.Speculation = speculation("eagle", tokens, acceptanceFor(headDrafted, headTokens))
-	d.Speculation.Vocabulary = headVocabulary
-}
-
 // nightlyAcceptance is that probability for InferenceX' prompts of random tokens and answers of
 // about a thousand tokens: a step with three drafted tokens gives 2.46 and 2.61 tokens for
 // DeepSeek-V3 and V3.2 (sgl-project/sgl-cookbook, docs/autoregressive, 7b5bd9c0, accept length),
@@ -91,13 +75,6 @@ func (d *deployment) draft(tokens int, rate float64) bool {
 
 // maxDrafted bounds the tokens that are drafted in a row.
 const maxDrafted = 16
-
-// draftedSteps returns the number of tokens that a text such as "EAGLE steps=3 topk=1" names; 0
-// where it names no drafts.
-func draftedSteps(text string) int {
-	n, _ := parseStartFlags(strings.ReplaceAll(text, " ", ";")).number("steps")
-	return int(n)
-}
 
 // nightlyDrafts returns the number of tokens that servers of InferenceX' application, whose rows do
 // not say it, are taken to draft: three, as flags of TensorRT-LLM's runs in silicon_2026 have it.

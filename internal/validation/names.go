@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/expr-lang/expr"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/strict"
@@ -176,36 +179,14 @@ func (d *deployment) find() {
 	}
 }
 
-// nightly are the releases that a nightly benchmark is taken to have started, where a run has no
-// image. Runs with one name 0.5.6 of SGLang in December 2025, 0.5.9 in February and March and
-// 0.5.12 from May on, 1.1.0 of TensorRT-LLM in December, 1.2.0 in January and 1.3.0 in May
-// (SemiAnalysisAI/InferenceX-app, fixtures of benchmarks). The days between are own estimates: on
-// 19 December 2025 the times on MI355X change, and no image says to which release.
-var nightly = map[string][]struct{ date, release string }{
-	"sglang": {{"", "0.5.5"}, {"2025-12", "0.5.6"}, {"2025-12-19", "0.5.7"},
-		{"2026-01-15", "0.5.8"}, {"2026-02-15", "0.5.9"}, {"2026-05-15", "0.5.12"}},
-	"trtllm": {{"", "1.1.0"}, {"2026-01", "1.2.0"}, {"2026-04", "1.3.0"}},
-}
-
-// nightlyRelease returns the release of an engine that ran on a date, such as 2025-12 or
-// 2025-12-13; "" where that is not known.
-func nightlyRelease(engine, date string) string {
-	var release string
-	for _, r := range nightly[engine] {
-		if strings.Compare(date, r.date) >= 0 {
-			release = r.release
-		}
-	}
-	return release
-}
-
-// nightlyVersion sets the release of a server of the nightly benchmark in a month, where its row
-// has no release, or the release of Dynamo, which serves TensorRT-LLM of about its time. No month
-// changes nothing.
-func (d *deployment) nightlyVersion(month string) {
-	if month != "" && (d.version == "" ||
+// nightly sets the release of a server of the nightly benchmark in the month or on the date of its
+// row, where the row has no release, or the release of Dynamo, which serves TensorRT-LLM of about
+// its time.
+func (r *row) nightly(d *deployment) {
+	if r.value("month|date|=") != "" && (d.version == "" ||
 		d.Engine.Preset == "trtllm" && strings.HasPrefix(d.version, "0.")) {
-		d.version = nightlyRelease(d.Engine.Preset, month)
+		d.version = ""
+		r.set("nightly", d)
 	}
 }
 
@@ -218,85 +199,115 @@ func before(version string, major, minor, patch int) bool {
 	return slices.Compare(v[:], []int{major, minor, patch}) < 0
 }
 
-// rule says what holds of some rows of a table and stands in no column of it. Of the rules that
-// set the same, the first one that fits a row holds.
+// rule says what holds of some rows of a table: a row of rules.csv.
 type rule struct {
+	// Table is the table, or a name by which its reader asks for rules.
 	Table string `csv:"table"`
 	// When has conditions on columns, separated by spaces, which must all hold: "=" equals, "~"
-	// contains, "^" begins with one of the alternatives between "|", and ">" is a larger number;
-	// with "!" before it, the reverse. Upper and lower case are the same. Of columns with "|"
-	// between them, the first that is not empty counts.
+	// contains, "^" begins with one of the alternatives between "|", ">" is a larger number, and "<"
+	// an earlier version or date; with "!" before it, the reverse. Upper and lower case are the
+	// same. Of columns with "|" between them, the first that is not empty counts. Beside its columns
+	// a row has flags, with "--" before their names, and what is known of its server (know).
 	When string `csv:"when"`
-	// Sets is "refuse" for rows that are left out, with Value as the reason; "weights" for their
-	// format, Value; and "drop" with a family of quantities that say nothing, for the reason Value.
-	Sets  string `csv:"sets"`
+	// Key is "refuse" for rows that are left out, with Value as the reason; "weights" for their
+	// format, Value; or "drop" with a family of quantities that say nothing, for the reason Value:
+	// of these, the first rule that fits a row holds. Others are set in turn: a key of the scenario,
+	// such as memory.utilization; "sequences" and "tokens" for the limits of a step over all ranks,
+	// whose keys depend on the policy, and with "rank-" before them, for those of one rank;
+	// "version" for the release of the engine; "cache" for the format of its cache; and any other
+	// word for a column of the row.
+	Key string `csv:"key"`
+	// Value is for keys that are set a column, or several that are separated by "|" and tried in
+	// turn, and one that begins with "=" is a value, or an expression in brackets over what is known
+	// of the server; an empty one sets nothing.
 	Value string `csv:"value"`
 }
 
-var rules = shipped[rule]("rules.csv")
+var allRules = shipped[rule]("rules.csv")
 
-// ruled returns what the rules set for a row, "" where no rule fits. A column's name in braces is
-// its value.
-func (r *row) ruled(sets string) string {
-	list := rules()
-	i := slices.IndexFunc(list, func(u rule) bool {
-		return u.Table == r.table.kind.Name && u.Sets == sets && r.holds(u.When)
-	})
-	if i < 0 {
-		return ""
+// rules are the rules by table.
+var rules = sync.OnceValue(func() map[string][]rule {
+	of := map[string][]rule{}
+	for _, u := range allRules() {
+		of[u.Table] = append(of[u.Table], u)
 	}
-	return columnName.ReplaceAllStringFunc(list[i].Value, func(name string) string {
-		return r.text(strings.Trim(name, "{}"))
-	})
+	return of
+})
+
+// ruled returns what the rules say of a row, "" where no rule fits. A column's name in braces is
+// its value.
+func (r *row) ruled(key string) string {
+	for _, u := range rules()[r.table.kind.Name] {
+		if u.Key == key && r.holds(u.When) {
+			return columnName.ReplaceAllStringFunc(u.Value, func(name string) string {
+				return r.text(strings.Trim(name, "{}"))
+			})
+		}
+	}
+	return ""
 }
 
-// key is a key of the scenario of each row of a table for which conditions hold: a row of keys.csv.
-// Value is a column, or several that are separated by "|" and tried in turn, and one that begins
-// with "=" is a value; an empty column sets nothing.
-type key struct {
-	Table string `csv:"table"`
-	When  string `csv:"when"`
-	// Key is such as memory.utilization; or "sequences" and "tokens" for the limits of a step over
-	// all ranks, whose keys depend on the policy, and "version" for the release of the engine.
-	Key   string `csv:"key"`
-	Value string `csv:"value"`
+// know makes what is known of a row's server columns of the row.
+func (r *row) know(d *deployment) {
+	for name, value := range map[string]any{"architecture": d.model.Name, "format": d.weights,
+		"accelerator": d.accelerator.Name, "generation": d.accelerator.Generation,
+		"preset": d.Engine.Preset, "ranks": max(1, d.Parallelism.Data),
+		"tensor": d.Parallelism.Tensor, "expert": d.Parallelism.Expert} {
+		r.learn(name, fmt.Sprint(value))
+	}
 }
 
-// keys are the keys of the rows of all tables.
-var keys = shipped[key]("keys.csv")
+// learn makes a value a column of the row, in place of the table's.
+func (r *row) learn(name, value string) {
+	if r.known == nil {
+		r.known = map[string]string{}
+	}
+	r.known[name] = value
+}
 
-// set sets the keys of a row.
-func (r *row) set(d *deployment) {
-	own := slices.DeleteFunc(slices.Clone(keys()), func(k key) bool {
-		return k.Table != r.table.kind.Name
-	})
-	if len(own) == 0 || r.err != nil {
+// set sets what the rules of a table say of a row's server.
+func (r *row) set(table string, d *deployment) {
+	if len(rules()[table]) == 0 || r.err != nil {
 		return
 	}
+	r.know(d)
+	link := d.Hardware.Link
 	document, err := strict.Parse("", fmt.Appendf(nil, "{model: %q, hardware: %q}", d.model.Name,
 		d.accelerator.Name))
-	for _, k := range own {
-		value := r.value(k.Value + "|=")
-		if value == "" || !r.holds(k.When) {
+	for _, u := range rules()[table] {
+		if !r.holds(u.When) {
 			continue
 		}
-		number := func() int { return r.wholeOf(k.Value, value, 1) }
-		switch k.Key {
-		case "sequences":
-			d.maxSequences = number()
-		case "tokens":
-			d.tokenBudget = number()
-		case "version":
+		value := r.valueOf(u.Value)
+		number := func() int { return r.wholeOf(u.Value, value, 1) }
+		limit := strings.TrimPrefix(u.Key, "rank-")
+		factor := 1
+		if limit != u.Key {
+			factor = max(1, d.Parallelism.Data)
+		}
+		parameter, batching := strings.CutPrefix(u.Key, "batching.")
+		switch {
+		case value == "":
+		case limit == "sequences":
+			d.maxSequences = factor * number()
+		case limit == "tokens":
+			d.tokenBudget = factor * number()
+		case u.Key == "version":
 			d.version = value
-		default:
-			if err == nil {
-				err = document.Set(k.Key+"="+value, &d.Scenario)
-			}
+		case u.Key == "cache":
+			d.kv, err = parseDType(value)
+		case batching:
+			d.param(parameter, value)
+		case !strings.Contains(u.Key, "."):
+			r.learn(u.Key, value)
+		case err == nil:
+			err = document.Set(u.Key+"="+value, &d.Scenario)
 		}
 	}
 	if err == nil {
 		err = document.Decode(&d.Scenario)
 	}
+	d.Hardware.Link = link
 	var problems strict.Problems
 	if errors.As(err, &problems) {
 		err = fmt.Errorf("%s: %s", problems[0].Path, problems[0].Message)
@@ -304,10 +315,38 @@ func (r *row) set(d *deployment) {
 	r.fail(err)
 }
 
+// valueOf returns the value of a rule, "" where the row has none.
+func (r *row) valueOf(columns string) string {
+	expression, is := strings.CutPrefix(columns, "=(")
+	if !is {
+		return r.value(columns + "|=")
+	}
+	numbers := map[string]float64{}
+	for name, value := range r.known {
+		numbers[name], _ = strconv.ParseFloat(value, 64)
+	}
+	value, err := expr.Eval(strings.TrimSuffix(expression, ")"), numbers)
+	r.fail(err)
+	return fmt.Sprint(value)
+}
+
 var (
 	columnName = regexp.MustCompile(`\{\w+\}`)
-	condition  = regexp.MustCompile(`^([\w|]+?)(!?)([=~^>])(.*)$`)
+	condition  = regexp.MustCompile(`^([\w|.-]+?)(!?)([=~^><])(.*)$`)
+	numerals   = regexp.MustCompile(`\d+`)
 )
+
+// earlier compares versions or dates, number by number. What has no number is not earlier.
+func earlier(x, y string) bool {
+	numbers := func(text string) (list []int) {
+		for _, digits := range numerals.FindAllString(text, -1) {
+			n, _ := strconv.Atoi(digits)
+			list = append(list, n)
+		}
+		return list
+	}
+	return x != "" && slices.Compare(numbers(x), numbers(y)) < 0
+}
 
 // holds reports whether all conditions hold of a row.
 func (r *row) holds(when string) bool {
@@ -322,6 +361,8 @@ func (r *row) holds(when string) bool {
 				return strings.Contains(found, want)
 			case "^":
 				return strings.HasPrefix(found, want)
+			case "<":
+				return earlier(found, want)
 			}
 			x, _ := strconv.ParseFloat(found, 64)
 			least, _ := strconv.ParseFloat(want, 64)

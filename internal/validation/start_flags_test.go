@@ -5,13 +5,24 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
 )
 
 // Flags replace what is assumed of a server; limits count for each data-parallel rank. Flags in
-// doubt, and values that no server takes, change nothing.
+// doubt change nothing, and values that no server takes are told.
 func TestFlagsReplaceAssumptions(t *testing.T) {
-	assumed := deployment{tokenBudget: 8192, maxSequences: 256, kv: hardware.BF16}
+	assumed := deployment{tokenBudget: 8192, maxSequences: 256, kv: hardware.BF16,
+		model: &models.Architecture{Name: "deepseek-v3"}}
+	assumed.accelerator.Name = "b200-sxm"
+	assumed.Model, assumed.Hardware.Accelerator = "deepseek-v3", "b200-sxm"
 	assumed.Parallelism.Data = 2
+	apply := func(flags string) (deployment, error) {
+		r := &row{table: &table{kind: &kind{}, columns: map[string]int{"script_flags": 0}},
+			fields: []string{flags}}
+		d := assumed
+		r.applyFlags(&d)
+		return d, r.err
+	}
 	for _, test := range []struct {
 		flags string
 		want  func(*deployment)
@@ -36,15 +47,21 @@ func TestFlagsReplaceAssumptions(t *testing.T) {
 			d.Engine.ExpertsBackend = "no-deepgemm,no-flashinfer"
 		}},
 		{"moe_config.backend=TRTLLM", func(d *deployment) { d.Engine.ExpertsBackend = "trtllm" }},
-		{"?max-num-seqs;?layout;VLLM_MXFP4_USE_MARLIN=0", func(*deployment) {}},
-		{"max-num-seqs=-3;max_num_tokens=1e99;mem-fraction-static=7;cuda-graph-max-bs=NaN;=;;",
-			func(*deployment) {}},
+		{"vllm serve MODEL --max-num-seqs 4 --enforce-eager", func(d *deployment) {
+			d.maxSequences, d.Engine.Eager = 8, true
+		}},
+		{"?max-num-seqs;?layout;VLLM_MXFP4_USE_MARLIN=0;=;;", func(*deployment) {}},
 	} {
-		got, want := trial{deployment: assumed}, trial{deployment: assumed}
-		parseStartFlags(test.flags).apply(&got)
-		test.want(&want.deployment)
-		if !reflect.DeepEqual(got.deployment, want.deployment) {
-			t.Errorf("%s:\n%+v, want\n%+v", test.flags, got.deployment, want.deployment)
+		want := assumed
+		test.want(&want)
+		if got, err := apply(test.flags); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%+v, want\n%+v (%v)", test.flags, got, want, err)
+		}
+	}
+	for _, flags := range []string{"max-num-seqs=-3", "max_num_tokens=1e99",
+		"mem-fraction-static=7", "cuda-graph-max-bs=NaN"} {
+		if d, err := apply(flags); err == nil {
+			t.Errorf("%s is read as %+v", flags, d)
 		}
 	}
 }

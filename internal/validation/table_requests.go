@@ -44,10 +44,7 @@ func describedBeside(folder fs.FS, file string) (*row, error) {
 	return &t.rows[i], nil
 }
 
-var (
-	numberedGPU = regexp.MustCompile(`^(\d+)x(.+)$`)
-	longFlag    = regexp.MustCompile(`--([\w-]+)(?:[ =]([^-\s]\S*))?`)
-)
+var numberedGPU = regexp.MustCompile(`^(\d+)x(.+)$`)
 
 func readDescribedRequests(c *catalogs, t *table) []*trial {
 	x, why := c.serverOf(t)
@@ -123,7 +120,7 @@ func (c *catalogs) serverOf(t *table) (x *trial, why string) {
 	group := x.group()
 	x.machine = group.Machine(t.kind.Name)
 	x.ownMemory()
-	x.startedWith(r.text("flags"))
+	r.applyFlags(&x.deployment)
 	if engine == "slora" {
 		if strings.Contains(path.Base(t.file), "vtc") {
 			return nil, "a scheduler that is fair between tenants and foresees the peak of memory"
@@ -132,25 +129,6 @@ func (c *catalogs) serverOf(t *table) (x *trial, why string) {
 		x.Batching.Policy, x.tokenBudget = "lightllm", 3072
 	}
 	return x, ""
-}
-
-// startedWith sets what the flags of a command line say.
-func (t *trial) startedWith(command string) {
-	flags := startFlags{}
-	for _, m := range longFlag.FindAllStringSubmatch(command, -1) {
-		flags[m[1]] = m[2]
-	}
-	flags.apply(t)
-	t.context(flags)
-	if _, eager := flags["enforce-eager"]; eager {
-		t.Engine.Eager = true
-	}
-	if _, off := flags["no-enable-prefix-caching"]; off {
-		t.Memory.Policy = "paged"
-	}
-	if tokens, ok := flags.number("max_total_token_num"); ok {
-		t.Memory.Tokens = int(tokens)
-	}
 }
 
 // logged is the requests of a run, and what became of them.

@@ -50,9 +50,7 @@ func serverRow(c *catalogs, r *row, t *trial) string {
 		t.tokens = "random" // AccelMark sends ShareGPT's questions
 	}
 	t.ownMemory()
-	flags := parseStartFlags(r.text("flags"))
-	flags.apply(t)
-	t.context(flags)
+	r.applyFlags(&t.deployment)
 	if load, law := r.text("load"), r.text("isl_dist"); load == "rate" &&
 		strings.HasPrefix(t.server, accelMark) {
 		if law == "" {
@@ -144,21 +142,6 @@ func (r *row) length(name string, equal float64, most int) scenarios.Length {
 	return scenarios.Length{Distribution: "lognormal", Mean: low, CV: cv, Max: longest}
 }
 
-// fullContext is the longest context of Llama-3.1-405B on eight H100 under vLLM 0.6.3. It is the
-// number of tokens that the cache had room for, 5,730 blocks, as vLLM asks for where the model's
-// own is longer; version 0.5.3 had 79,392 tokens (vllm-project/vllm, issue 6746).
-const fullContext = 91680
-
-// context has the server serve the longest context that its flags name.
-func (t *trial) context(flags startFlags) {
-	if n, ok := flags.number("max-model-len"); ok {
-		t.Engine.MaxModelLen = int(n)
-	}
-	if t.Engine.MaxModelLen == fullContext && t.accelerator.Name == "h100-sxm" {
-		t.Memory.Tokens = fullContext
-	}
-}
-
 // ownMemory has the server keep its KV cache as its engine does, where a request that was preempted
 // finds again what it had computed.
 func (d *deployment) ownMemory() {
@@ -205,7 +188,6 @@ func closedLoopRow(_ *catalogs, r *row, t *trial) string {
 	if r.text("backend_version") == "" {
 		t.least, t.maxSequences, t.tokenBudget = drawnLength, min(t.count, 8192), 8192
 	}
-	t.narrowCache()
 	t.closed()
 	return ""
 }
@@ -223,11 +205,6 @@ func cookbookRow(_ *catalogs, r *row, t *trial) string {
 	if !r.atMost("requests", requests, maxRequests) || r.err != nil {
 		return ""
 	}
-	const flag = "mem-fraction-static"
-	share, stated := parseStartFlags(r.text("other_flags")).number(flag)
-	if t.Memory.StaticShare = share; stated && share > 1 {
-		r.fail(fmt.Errorf("other_flags: found %s=%g, want a share of at most 1", flag, share))
-	}
 	t.Workload = clients(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
 	t.rehearsable = true
 	t.Name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
@@ -239,7 +216,10 @@ func cookbookRow(_ *catalogs, r *row, t *trial) string {
 		return "drafts were accepted, of a number that is not known"
 	}
 	if with != "" {
-		drafted, length := draftedSteps(with), r.number("accept_length|=0")
+		drafted, length := 0, r.number("accept_length|=0")
+		if _, after, found := strings.Cut(with, "steps="); found {
+			fmt.Sscan(after, &drafted)
+		}
 		if length <= 1 || !t.draft(drafted, acceptanceFor(drafted, length)) {
 			return "multi-token prediction was on, and its acceptance is not known"
 		}

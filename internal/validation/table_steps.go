@@ -373,9 +373,9 @@ func kvCapacityRow(c *catalogs, r *row, t *trial) string {
 	if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*said {
 		return "more of the checkpoint is in 16 bits than its name says"
 	}
-	share, windowed := parseStartFlags(r.text("other_flags")).number("swa_full_tokens_ratio")
+	share := r.figure("--swa_full_tokens_ratio")
 	switch k := t.model.SequenceState(1, t.kv); {
-	case windowed && t.Engine.Preset == "sglang":
+	case share > 0 && t.Engine.Preset == "sglang":
 		t.Memory.WindowShare, t.Memory.Policy = share, "radix"
 	case engines.Of(t.Engine.Preset) == "vllm" && k.Windowed+k.Fixed > 0:
 		t.Memory.Policy = "hybrid"

@@ -68,7 +68,7 @@ type part struct {
 
 func (p part) compared() bool { return len(p.measured) > 0 }
 
-// describer sets the load and the name of a trial from its row, and what keys.csv cannot say of its
+// describer sets the load and the name of a trial from its row, and what rules.csv cannot say of its
 // server. It returns why the row is left out, or "".
 type describer func(c *catalogs, r *row, t *trial) (why string)
 
@@ -121,18 +121,18 @@ func (c *catalogs) trial(r *row) *trial {
 	if k.Engine != "" {
 		x.Engine.Preset = r.engine(k.Engine)
 	}
-	r.set(&x.deployment)
+	size := func(name, columns string, read func(string) int) (n int) {
+		if columns != "" {
+			n = read(columns)
+			r.learn(name, fmt.Sprint(n))
+		}
+		return n
+	}
+	x.count = size("users", k.Count, r.batch)
+	x.prompt, x.output = size("prompt", k.Prompt, r.count), size("output", k.Output, r.count)
+	r.set(k.Name, &x.deployment)
 	if k.Engine != "" {
 		x.find()
-	}
-	if k.Count != "" {
-		x.count = r.batch(k.Count)
-	}
-	if k.Prompt != "" {
-		x.prompt = r.count(k.Prompt)
-	}
-	if k.Output != "" {
-		x.output = r.count(k.Output)
 	}
 	for _, family := range []string{"TTFT", "prefill rate"} {
 		if why := r.ruled("drop " + family); why != "" && r.err == nil {
