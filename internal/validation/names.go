@@ -18,6 +18,11 @@ import (
 	"github.com/llmsim/llmsim/models/engines"
 )
 
+// unknownName is a name in a table that the catalogues do not have: the row is skipped and counted.
+type unknownName struct{ kind, name string }
+
+func (u *unknownName) Error() string { return fmt.Sprintf("%s %q is not known", u.kind, u.name) }
+
 // catalogs find models and hardware by the names that tables use.
 type catalogs struct {
 	models   *models.Catalog
@@ -204,22 +209,22 @@ type rule struct {
 	// Table is the table, or a name by which its reader asks for rules.
 	Table string `csv:"table"`
 	// When has conditions on columns, separated by spaces, which must all hold: "=" equals, "~"
-	// contains, "^" begins with one of the alternatives between "|", ">" is a larger number, and "<"
-	// an earlier version or date; with "!" before it, the reverse. Upper and lower case are the
-	// same. Of columns with "|" between them, the first that is not empty counts. Beside its columns
-	// a row has flags, with "--" before their names, and what is known of its server (know).
+	// contains, "^" begins with one of the alternatives between "|", ">" is a larger number, and
+	// "<" an earlier version or date; with "!" before it, the reverse. Upper and lower case are the
+	// same. Of columns with "|" between them, the first that is not empty counts. Beside its
+	// columns a row has flags, with "--" before their names, and what is known of its server.
 	When string `csv:"when"`
 	// Key is "refuse" for rows that are left out, with Value as the reason; "weights" for their
 	// format, Value; or "drop" with a family of quantities that say nothing, for the reason Value:
-	// of these, the first rule that fits a row holds. Others are set in turn: a key of the scenario,
-	// such as memory.utilization; "sequences" and "tokens" for the limits of a step over all ranks,
-	// whose keys depend on the policy, and with "rank-" before them, for those of one rank;
-	// "version" for the release of the engine; "cache" for the format of its cache; and any other
-	// word for a column of the row.
+	// of these, the first rule that fits a row holds. Others are set in turn: a key of the
+	// scenario, such as memory.utilization; "sequences" and "tokens" for the limits of a step over
+	// all ranks, whose keys depend on the policy, and with "rank-" before them, for the limits of
+	// one rank; "version" for the release of the engine; "cache" for the format of its cache; and
+	// any other word for a column of the row.
 	Key string `csv:"key"`
 	// Value is for keys that are set a column, or several that are separated by "|" and tried in
-	// turn, and one that begins with "=" is a value, or an expression in brackets over what is known
-	// of the server; an empty one sets nothing.
+	// turn, and one that begins with "=" is a value, or an expression in brackets over what is
+	// known of the server; an empty one sets nothing.
 	Value string `csv:"value"`
 }
 
@@ -315,7 +320,7 @@ func (r *row) set(table string, d *deployment) {
 	r.fail(err)
 }
 
-// valueOf returns the value of a rule, "" where the row has none.
+// valueOf returns the value of a rule, "" where its columns are empty.
 func (r *row) valueOf(columns string) string {
 	expression, is := strings.CutPrefix(columns, "=(")
 	if !is {

@@ -300,7 +300,7 @@ func (d *Data) Row(name string) (*Data, error) {
 		"report names it and LINE counted from 1, the header's", name)
 }
 
-// lineOf returns the line by which a row's name, FILE:LINE, is one of a trial; 0 if none.
+// lineOf returns the line by which a row's name, FILE:LINE, is in a trial; 0 elsewhere.
 func lineOf(t *trial, name string) int {
 	for _, p := range t.rows() {
 		if rowName(p.File, p.Line) == name {

@@ -11,9 +11,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Every rule is of a table that is read, or of a set that a reader asks for, has conditions that can
-// be read, and says what some reader asks for: or a key that scenarios have, a limit or the like, or
-// a column that the conditions of another rule name.
+// Every rule is of a table that is read, or of a set that a reader asks for, has conditions that
+// can be read, and says what some reader asks for: or a key that scenarios have, a limit or the
+// like, or a column that the conditions of another rule name.
 func TestRulesAreWellFormed(t *testing.T) {
 	words := map[string]bool{"refuse": true, "weights": true, "drop TTFT": true,
 		"drop prefill rate": true, "sequences": true, "tokens": true, "rank-sequences": true,

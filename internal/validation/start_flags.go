@@ -10,38 +10,6 @@ import (
 	"github.com/llmsim/llmsim/models/engines"
 )
 
-// started returns the flags with which the server of a row was started, by name: as some columns
-// have them, name=value or name value, separated by ";" or ",", or as in a command. A name that
-// begins with "?" is in doubt.
-func (r *row) started() map[string]string {
-	if r.flags != nil {
-		return r.flags
-	}
-	r.flags = map[string]string{}
-	for _, column := range []string{"script_flags", "flags", "other_flags", "what"} {
-		text := r.text(column)
-		for _, m := range longFlag.FindAllStringSubmatch(text, -1) {
-			r.flags[m[1]] = cmp.Or(m[2], "true")
-		}
-		if strings.Contains(text, "--") {
-			continue
-		}
-		for _, flag := range strings.FieldsFunc(text, func(c rune) bool {
-			return c == ';' || c == ','
-		}) {
-			flag = strings.TrimSpace(flag)
-			if end := strings.IndexAny(flag, "= "); end > 0 {
-				r.flags[flag[:end]] = flag[end+1:]
-			} else {
-				r.flags[flag] = "true"
-			}
-		}
-	}
-	return r.flags
-}
-
-var longFlag = regexp.MustCompile(`--([\w-]+)(?:[ =]([^-\s]\S*))?`)
-
 // applyFlags sets what the flags say in place of what is assumed of servers of that kind.
 func (r *row) applyFlags(d *deployment) {
 	r.set("flags", d)
@@ -50,7 +18,8 @@ func (r *row) applyFlags(d *deployment) {
 	}
 }
 
-// expertsBackend returns the back end of routed experts that the flags ask for; "" where they do not say.
+// expertsBackend returns the back end of routed experts that the flags ask for; "" where they do
+// not say.
 func expertsBackend(d *deployment, flags map[string]string) string {
 	release, err := engines.Find(cmp.Or(d.Engine.Preset, "vllm"), d.version)
 	if err != nil {

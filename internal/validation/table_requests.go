@@ -24,7 +24,7 @@ import (
 const descriptions = "servers.csv"
 
 // describedBeside returns the row of the table of servers in the file's folder about the file; nil
-// where there is none.
+// where the folder has no such table or row.
 func describedBeside(folder fs.FS, file string) (*row, error) {
 	f, err := folder.Open(path.Join(path.Dir(file), descriptions))
 	if errors.Is(err, fs.ErrNotExist) {

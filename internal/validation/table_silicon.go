@@ -15,7 +15,7 @@ import (
 // whose experts are spread over another number of GPUs, rows that multi-token prediction must have
 // made faster than a similar row, rows whose layout is in doubt (?layout), and others that the
 // tables' notes name.
-// readSilicon reads aggregated servers. readSiliconApart reads rows with prefill and decode apart.
+// siliconClients reads aggregated servers, readSiliconApart servers with both ends apart.
 func siliconClients(_ *catalogs, r *row, t *trial) string {
 	t.spread(r, "attention_dp", "moe_ep")
 	if why := otherExperts(r); r.err != nil || why != "" {
@@ -29,9 +29,11 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 	r.applyFlags(&t.deployment)
 	r.nightly(&t.deployment)
 	t.closed()
-	if why := t.mtp(r, r.text("--speculative") == "mtp" &&
-		!strings.Contains(r.text("script_flags"), "?speculative"),
-		r.whole("--speculative-num-steps|--speculative_config.num_nextn_predict_layers|=0", 0)); why != "" {
+	drafting := r.text("--speculative") == "mtp" &&
+		!strings.Contains(r.text("script_flags"), "?speculative")
+	drafted := r.whole("--speculative-num-steps|"+
+		"--speculative_config.num_nextn_predict_layers|=0", 0)
+	if why := t.mtp(r, drafting, drafted); why != "" {
 		return why
 	}
 	if t.Parallelism.Data > 1 {

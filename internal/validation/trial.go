@@ -47,7 +47,7 @@ type trial struct {
 	full func(*accuracy.Physics) (mean float64, usage hardware.Usage, err error)
 	// waved reports whether fewer requests are simulated than the clients send.
 	waved bool
-	// made is the trial as a scenario, or failed why it is none, once it was asked for.
+	// made is the trial as a scenario, or failed why it cannot be, once it was asked for.
 	once   sync.Once
 	made   *served
 	failed error
@@ -68,8 +68,8 @@ type part struct {
 
 func (p part) compared() bool { return len(p.measured) > 0 }
 
-// describer sets the load and the name of a trial from its row, and what rules.csv cannot say of its
-// server. It returns why the row is left out, or "".
+// describer sets the load and the name of a trial from its row, and what rules.csv cannot say of
+// its server. It returns why the row is left out, or "".
 type describer func(c *catalogs, r *row, t *trial) (why string)
 
 // trials returns what reads a table of which each row is a trial.
