@@ -18,7 +18,8 @@ func TestRulesAreWellFormed(t *testing.T) {
 	words := map[string]bool{"refuse": true, "weights": true, "drop TTFT": true,
 		"drop prefill rate": true, "sequences": true, "tokens": true, "rank-sequences": true,
 		"rank-tokens": true, "version": true, "cache": true, "least": true}
-	asked := map[string]bool{"flags": true, "inferencex": true, "nightly": true, "variant": true}
+	asked := map[string]bool{"flags": true, "inferencex": true, "nightly": true, "variant": true,
+		"built": true}
 	for _, u := range allRules() {
 		for one := range strings.FieldsSeq(u.When) {
 			if m := condition.FindStringSubmatch(one); m != nil {

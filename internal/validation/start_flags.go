@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/llmsim/llmsim/models/engines"
 )
@@ -42,37 +41,6 @@ func otherExperts(r *row) string {
 		return "experts are spread over another number of accelerators than the replica has"
 	}
 	return ""
-}
-
-// built are the limits with which trtllm-bench of version 0.14 built an engine: a row of
-// trtllm_built.csv, of which the first that fits counts. They come from NVIDIA/TensorRT-LLM,
-// tensorrt_llm/bench/build/benchmark_config.yml, commit 8fcf9fc2 (2024), where Llama 3.1 has the
-// entries of Llama 3. Groups larger than the largest that is listed have its limits.
-type built struct {
-	// Model is the beginning of the model's name; Length is the requests' length, 0 for all others.
-	Model  string `csv:"model"`
-	Tensor int    `csv:"tensor"`
-	Length int    `csv:"length"`
-	// Sequences and Tokens are max_batch_size and max_num_tokens.
-	Sequences int `csv:"sequences"`
-	Tokens    int `csv:"tokens"`
-}
-
-var builtEngines = shipped[built]("trtllm_built.csv")
-
-// builtLimits sets the limits of an engine that trtllm-bench of version 0.14 built. Prompts are cut
-// into chunks, as those beyond max_num_tokens have to be. Models that it has no entry for have the
-// defaults of the engine.
-func (o *trial) builtLimits() {
-	o.param("chunked-context", true)
-	name := strings.NewReplacer("3.1", "3", "3.3", "3").Replace(o.model.Name)
-	for _, b := range builtEngines() {
-		if strings.HasPrefix(name, b.Model) && o.Parallelism.Tensor <= b.Tensor &&
-			(b.Length == 0 || b.Length == o.prompt+o.output) {
-			o.maxSequences, o.tokenBudget = b.Sequences, b.Tokens
-			return
-		}
-	}
 }
 
 // tunedLimits sets the limits that trtllm-bench chooses from version 0.15 on: the sequences that

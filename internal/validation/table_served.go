@@ -300,7 +300,7 @@ func staticBatchRow(_ *catalogs, r *row, t *trial) string {
 
 // TensorRT-LLM's throughput benchmark: all requests are queued at once. A request of compiled
 // engines is admitted when there is memory for its full length, and the cache takes 95 % of the
-// memory that is left. Their limits are those that trtllm-bench 0.14 builds (start_flags.go).
+// memory that is left. Their limits are those that trtllm-bench 0.14 builds (rules.csv).
 // queued is how many requests the benchmark queues, by their length: 3,000 but for these
 // (TensorRT-LLM, docs/source/performance/ perf-overview.md, "Preparing a Dataset").
 func queued(prompt, output int) int {
@@ -321,7 +321,7 @@ func offlineRow(_ *catalogs, r *row, t *trial) string {
 	if r.err != nil {
 		return ""
 	}
-	t.options(r.text("trtllm_version"))
+	t.options(r, r.text("trtllm_version"))
 	t.count = queued(t.prompt, t.output)
 	t.atOnce()
 	t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
@@ -337,14 +337,15 @@ func offlineRow(_ *catalogs, r *row, t *trial) string {
 // options are the pages' options. From version 1.0 on, models with experts but gpt-oss on one GPU
 // run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper (TensorRT-LLM,
 // docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
-func (o *trial) options(version string) {
+func (o *trial) options(r *row, version string) {
 	compiled := version == "" || before(version, 1, 0, 0)
 	if o.Engine.Preset = "trtllm"; compiled {
 		o.Engine.Preset = "trtllm-tensorrt"
 	}
 	o.narrowCache()
 	if compiled {
-		o.builtLimits()
+		r.learn("length", fmt.Sprint(o.prompt+o.output))
+		r.set("built", &o.deployment)
 		return
 	}
 	if o.model.Experts() != nil && o.Parallelism.Data == 0 && o.Parallelism.Tensor > 1 {

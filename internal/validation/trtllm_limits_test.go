@@ -35,7 +35,9 @@ func TestLimitsOfBenchmarks(t *testing.T) {
 		if o.Parallelism.Data = test.data; r.err != nil {
 			t.Fatal(r.err)
 		}
-		o.options(test.version)
+		if o.options(r, test.version); r.err != nil {
+			t.Fatal(r.err)
+		}
 		if o.maxSequences != test.sequences || o.tokenBudget != test.tokens {
 			t.Errorf("%s on %d × %s, %d in, %d out: %d sequences, %d tokens; want %d, %d",
 				test.model, test.tensor, test.gpu, test.in, test.out, o.maxSequences,
