@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ type planFlags struct {
 	out    string   `flag:"out" usage:"folder for report.html with pictures, plan.json, options.csv, scenario.yaml (the answer), measure.yaml (what is worth measuring), a picture of a front, and the journal from which a stopped plan goes on"`
 	emit   string   `flag:"emit" usage:"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes"`
 	trust  string   `flag:"trust" choice:"any,distant,relative,measured" usage:"the least evidence on which an option may win: any, distant, relative or measured"`
-	effort string   `flag:"effort" choice:"normal,first" usage:"how far to look: first finds the cheapest fleet at the settings of the menu and how sure it is; normal also tries other settings, fleets and inputs"`
+	effort string   `flag:"effort" usage:"how far to look: first finds the cheapest fleet at the settings of the menu and how sure it is; normal also tries other settings, fleets and inputs, and a number does so until as many requests are simulated"`
 	noTune bool     `flag:"no-tune" usage:"leave settings that are not on the menu to the engine's defaults"`
 	prices string   `flag:"prices" usage:"file with prices of your own, in YAML or CSV, in place of the catalogue's"`
 	strict strictFlag
@@ -57,7 +58,11 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 		flags.set = append(flags.set, "trust="+flags.trust)
 	}
 	if cmd.Flags().Changed("effort") {
-		flags.set = append(flags.set, "effort.level="+flags.effort)
+		key := "effort.level="
+		if _, err := strconv.ParseInt(flags.effort, 10, 64); err == nil {
+			key = "effort.refine="
+		}
+		flags.set = append(flags.set, key+flags.effort)
 	}
 	if cmd.Flags().Changed("prices") {
 		flags.set = append(flags.set, "prices="+strconv.Quote(flags.prices))
@@ -96,11 +101,14 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	return flags.conclude(cmd, answers, err)
 }
 
-// named has an error about the price file name the flag that gave it.
+// named has an error about what a flag of its own gave name that flag.
 func (flags *planFlags) named(err error) error {
 	return located(err, func(p strict.Problem) strict.Problem {
 		if flags.prices != "" && p.Where == "--set prices" {
 			return at(p, "--prices", "prices")
+		}
+		if flags.effort != "" && strings.HasPrefix(p.Where, "--set effort.") {
+			return at(p, "--effort", "effort")
 		}
 		return p
 	})
@@ -144,7 +152,9 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Ans
 		func(c queue.Config, j *planner.Journal) (err error) {
 			answers, err = capacity.Solve(cmd.Context(), file, capacity.Options{Queue: c,
 				Shard: flags.shard.Shard, Ran: counter.Step, Leads: counter.Say,
-				Journal: j, Curves: flags.out != ""})
+				Journal: j, Curves: flags.out != "",
+				Short: flags.out == "" && !flags.detail && flags.format != "json" &&
+					!flags.keep.keeps(cmd)})
 			return err
 		})
 	return answers, err

@@ -63,13 +63,19 @@ func unrecorded() []string {
 		"no-plots", "check-slo", "nats", "workers", "emit"}
 }
 
+// keeps reports whether the run is kept or compared with a record.
+func (r *recordFlag) keeps(cmd *cobra.Command) bool {
+	repeated, _ := cmd.Context().Value(repetition{}).(*records.Record)
+	return repeated != nil || r.dir != ""
+}
+
 // saveRun puts a run into the store, if the flag asks for it: with what the command was asked, the
 // files that it read (the first of them is the scenario, if it is a file), and its result.
 func (r *recordFlag) saveRun(cmd *cobra.Command, args []string, of recorded) error {
-	repeated, _ := cmd.Context().Value(repetition{}).(*records.Record)
-	if repeated == nil && r.dir == "" {
+	if !r.keeps(cmd) {
 		return nil
 	}
+	repeated, _ := cmd.Context().Value(repetition{}).(*records.Record)
 	result, err := json.Marshal(of.result)
 	if err != nil {
 		return runError{err}

@@ -38,7 +38,12 @@ func (s *cheapestGoal) find(ctx context.Context) error { return s.cheapest(ctx) 
 
 // cheapest finds the cheapest fleet that keeps the SLO.
 func (s *search) cheapest(ctx context.Context) error {
-	return s.inSteps(ctx, s.fromMenu, (&shapeRows{s}).alone, s.refineRatios)
+	first := func(ctx context.Context) error {
+		err := s.fromMenu(ctx)
+		s.answered = s.Trials.Requests()
+		return err
+	}
+	return s.inSteps(ctx, first, (&shapeRows{s}).alone, s.refineRatios)
 }
 
 // fromMenu finds the cheapest fleet at the settings and of the groups of the menu.
@@ -120,6 +125,7 @@ func (s *fleetGoal) details(ctx context.Context, a *answer.Answer,
 
 // others lets a group compute the alternatives to the cheapest fleet.
 func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *answer.Answer) {
+	further := !s.Trials.File.Plan.FirstAnswer() && s.left("what is worth measuring, other inputs")
 	group.Go(func() (err error) {
 		if s.tuned != nil {
 			s.tuned.PlainCache, err = s.plainCache(ctx)
@@ -140,7 +146,7 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 				return err
 			}
 		}
-		if s.Trials.File.Plan.FirstAnswer() {
+		if !further {
 			return nil
 		}
 		if s.curved {
@@ -164,7 +170,7 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 func (s *fleetGoal) oneFewer(ctx context.Context) (*answer.Advice, error) {
 	n := s.outcomes[s.best].replicas
 	if n <= 1 || s.Goal().Find != asked.FindCheapest || !s.Trials.Shard.Whole() ||
-		s.Trials.File.Plan.FirstAnswer() {
+		s.short || s.Trials.File.Plan.FirstAnswer() {
 		return nil, nil
 	}
 	return detail.Advise(ctx, &s.Judge, s.chosen(), n-1, s.options[s.best].Worst())

@@ -25,6 +25,9 @@ func (s *search) refineRatios(ctx context.Context) error {
 		return nil
 	}
 	for _, i := range s.groups() {
+		if !s.left("ratios of groups") {
+			break
+		}
 		r := &ratios{search: s, group: s.options[i], places: map[[2]int]int{}}
 		if err := r.refine(ctx, i == s.best); err != nil {
 			return err
@@ -127,7 +130,7 @@ func (r *ratios) resize(ctx context.Context, n int, keeps bool) error {
 			return nil
 		}
 		var err error
-		if keeps, err = r.keeps(ctx, x, y); err != nil {
+		if keeps, err = r.keeps(ctx, x, y, true); err != nil {
 			return err
 		}
 		if keeps {
@@ -144,11 +147,12 @@ func (r *ratios) resize(ctx context.Context, n int, keeps bool) error {
 // fewest returns the fewest prefill replicas that keep the SLO beside y decode replicas, and then
 // the fewest of these beside them. With x prefill replicas, a group is known to keep it.
 func (r *ratios) fewest(ctx context.Context, x, y int) (prefills, decodes int, err error) {
-	prefills, err = fewer(x, func(x int) (bool, error) { return r.keeps(ctx, x, y) })
-	if err != nil {
+	if prefills, err = r.fewestPrefills(ctx, x, y); err != nil {
 		return 0, 0, err
 	}
-	decodes, err = fewer(y, func(y int) (bool, error) { return r.keeps(ctx, prefills, y) })
+	decodes, err = fewer(y, func(y int, sure bool) (bool, error) {
+		return r.keeps(ctx, prefills, y, sure)
+	})
 	return prefills, decodes, err
 }
 
@@ -160,22 +164,30 @@ func (r *ratios) beside(ctx context.Context, y int, worse *int) error {
 	if most < 1 {
 		return nil
 	}
-	ok, err := r.keeps(ctx, most, y)
+	ok, err := r.keeps(ctx, most, y, true)
 	if err != nil || !ok {
 		return err
 	}
 	*worse = 0
-	x, err := fewer(most, func(x int) (bool, error) { return r.keeps(ctx, x, y) })
+	x, err := r.fewestPrefills(ctx, most, y)
 	if err == nil {
 		r.prefer(x, y)
 	}
 	return err
 }
 
-// fewer returns the least number that is enough, where most is known to be.
-func fewer(most int, enough func(int) (bool, error)) (int, error) {
-	n, err := judge.Least{First: max(1, most-1), Most: most - 1, High: most, Step: 1,
-		Near: 1}.Find(enough)
+// fewestPrefills returns the fewest prefill replicas that keep the SLO beside y decode replicas,
+// where x are known to.
+func (r *ratios) fewestPrefills(ctx context.Context, x, y int) (int, error) {
+	return fewer(x, func(x int, sure bool) (bool, error) { return r.keeps(ctx, x, y, sure) })
+}
+
+// fewer returns the least number that is enough, where most is known to be. On the way to it,
+// enough need not be sure.
+func fewer(most int, enough func(n int, sure bool) (bool, error)) (int, error) {
+	n, err := judge.FindLeast(judge.Least{First: max(1, most-1), Most: most - 1, High: most,
+		Step: 1, Near: 1}, func(n int) (bool, error) { return enough(n, false) },
+		func(n int) (bool, error) { return enough(n, true) })
 	return cmp.Or(n, most), err
 }
 
@@ -187,8 +199,9 @@ func (r *ratios) most(decodes int) int {
 	return int(math.Ceil(left/prefill)) - 1 - r.Spare
 }
 
-// keeps reports whether a group of x prefill and y decode replicas keeps the SLO.
-func (r *ratios) keeps(ctx context.Context, x, y int) (bool, error) {
+// keeps reports whether a group of x prefill and y decode replicas keeps the SLO; unless it must be
+// sure, one run that clearly keeps it is enough.
+func (r *ratios) keeps(ctx context.Context, x, y int, sure bool) (bool, error) {
 	if slices.ContainsFunc(r.missed, func(m [2]int) bool { return x <= m[0] && y <= m[1] }) {
 		return false, nil
 	}
@@ -211,6 +224,12 @@ func (r *ratios) keeps(ctx context.Context, x, y int) (bool, error) {
 		return false, nil
 	}
 	o, outcome := r.options[place], &r.outcomes[place]
+	if !sure {
+		ok, err := r.ClearlyKeeps(ctx, o, 1)
+		if err = r.unlessBroken(place, err); ok || err != nil || outcome.kind == broken {
+			return ok, err
+		}
+	}
 	d, err := r.Decide(ctx, o, 1, o.Worst())
 	if err = r.unlessBroken(place, err); err != nil || outcome.kind == broken {
 		return false, err

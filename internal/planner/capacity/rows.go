@@ -34,7 +34,8 @@ func (s *shapeRows) alone(ctx context.Context) error {
 		s.tuned = s.untuned()
 	}
 	s.rows = map[string]row{}
-	for shapes, n := s.shapesByBound(), 1; len(shapes) > 0; n = mostAgain {
+	for shapes, n := s.shapesByBound(), 1; len(shapes) > 0 && s.left("settings beside the menu's "+
+		"for each kind of replica"); n = mostAgain {
 		next := shapes[:min(n, len(shapes))]
 		shapes = shapes[len(next):]
 		found := make([]*search, len(next))
@@ -199,6 +200,7 @@ func (s *shapeRows) alike(ctx context.Context, list []int, wins bool) (*search, 
 		some = append(some, s.options[i])
 	}
 	f, trials := *s.Trials.File, s.Trials.Apart()
+	f.Plan.Effort.Refine = 0 // what has begun is finished
 	if !wins {
 		budget := &f.Plan.Goal.Budget
 		budget.Amount = cmp.Or(s.untunedPrice(), budget.Amount)
@@ -310,6 +312,9 @@ func (s *cheapestGoal) shape(ctx context.Context, i int) (answer.Shape, error) {
 	}
 	if millions := s.millions(); millions > 0 {
 		sh.PerMillion = sh.Hourly / millions
+	}
+	if s.short {
+		return sh, nil
 	}
 	err := s.limit(ctx, i, r.replicas, &sh)
 	if words, failed := judge.Failure(err); failed {

@@ -442,7 +442,7 @@ func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	s.curved, s.leads = o.Curves, o.Leads
+	s.curved, s.short, s.leads = o.Curves, o.Short, o.Leads
 	return s, s.CheckScalings(options)
 }
 
@@ -474,11 +474,16 @@ type search struct {
 	// checked is how many fleets were simulated whole because rules that are not proven had left
 	// them out, and better how many of these were better than what was known.
 	checked, better int
+	// answered is how many requests were simulated for the first answer, and undone what was left
+	// out after it because no more were to be simulated.
+	answered int64
+	undone   []string
 	// leads is told the best fleet so far; nil where nobody is. Told is what it was told last.
 	leads func(words string)
 	told  string
-	// curved asks for simulations of the answer below and above its load.
-	curved bool
+	// curved asks for simulations of the answer below and above its load, and short for no more
+	// than a short page shows.
+	curved, short bool
 	// tuned is what settings beside the menu's brought; nil where no settings were tried.
 	tuned *answer.Tuned
 }

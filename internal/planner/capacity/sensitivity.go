@@ -308,6 +308,7 @@ func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input) (*search, 
 func (s *cheapestGoal) again(ctx context.Context, p detail.Input, list []int) (*search, error) {
 	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
+	f.Plan.Effort.Refine = 0
 	if p.Plan != nil {
 		p.Plan(&f.Plan)
 	}

@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
@@ -27,6 +28,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -112,6 +114,10 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 		if a.Today, err = detail.Compare(ctx, &s.Judge, s.options, best); err != nil {
 			return nil, err
 		}
+	}
+	if s.undone != nil {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("After %s requests, some were not tried: %s "+
+			"(effort.refine).", units.Count(p.Effort.Refine), strings.Join(s.undone, "; ")))
 	}
 	a.Further = s.Trials.Count() - a.Simulations
 	a.Failed = s.Trials.Failed()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
@@ -29,6 +30,9 @@ type Options struct {
 	Journal *planner.Journal
 	// Curves asks for simulations of the answer below and above its load, for pictures.
 	Curves bool
+	// Short leaves out what only the whole page shows: what limits each kind of replica, and what
+	// would help one replica fewer.
+	Short bool
 	// Leads is told the best fleet so far, in words: first without settings beside the menu's, and
 	// then each better one. It may be nil.
 	Leads func(words string)
@@ -247,6 +251,19 @@ func (s *standing) millions() float64 {
 		flow *= p.Mean() / p.Peak()
 	}
 	return flow * 3600 / 1e6
+}
+
+// left reports whether requests are left for a part of what comes after the first answer. It is
+// asked while nothing is simulated, so that the answer does not depend on what ends first.
+func (s *search) left(part string) bool {
+	most := s.Trials.File.Plan.Effort.Refine
+	if most == 0 || s.Trials.Requests()-s.answered < most {
+		return true
+	}
+	if !slices.Contains(s.undone, part) {
+		s.undone = append(s.undone, part)
+	}
+	return false
 }
 
 // unlessBroken notes an error that says that the simulations of an option failed, and returns any

@@ -29,8 +29,16 @@ const (
 // further settings to be tried on top of it.
 const nearer = 0.75
 
-// missesCheaper says why an option with other settings lost.
-const missesCheaper = "as a fleet that costs less, it misses the SLO"
+// mostFailed is how many settings of an option are decided over several runs that then miss the SLO,
+// of those tried in one turn: the first runs of all have the same requests, and those of the
+// others promise less.
+const mostFailed = 2
+
+// missesCheaper and missesNearer say why an option with other settings lost.
+const (
+	missesCheaper = "as a fleet that costs less, it misses the SLO"
+	missesNearer  = "as a fleet that costs less, settings that promised more miss the SLO"
+)
 
 // worthTuning is the least share of a price, a latency or an energy that settings beside the
 // engine's defaults must save: less is within the errors of simulations.
@@ -185,14 +193,22 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 		if err != nil {
 			return nil, err
 		}
+		failed := map[int]int{}
 		for _, r := range first {
 			from, missing := s.options[r.option].From, r.missing
 			if r.promise != clearlyMisses {
 				if s.cheaper(r.option) < s.Fewest(s.options[r.option]) {
 					continue
 				}
+				if failed[from] == mostFailed {
+					s.outcomes[r.option].kind, s.outcomes[r.option].words = simulated, missesNearer
+					continue
+				}
 				if missing, err = s.tryTuned(ctx, r.option); err != nil {
 					return nil, err
+				}
+				if missing > 0 {
+					failed[from]++
 				}
 			}
 			if missing > 0 && missing < least[from] {
@@ -348,7 +364,11 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 // requests that keep the SLO is below what the SLO asks for.
 func (s *tuner) tryTuned(ctx context.Context, i int) (missing float64, err error) {
 	before := s.best
-	won, missing, err := s.beatsBest(ctx, i, s.cheaper(i))
+	won := false
+	t, err := s.probe(ctx, s.options[i], s.cheaper(i)) // less may be left since its first run
+	if missing = t.Target - t.Kept.Mean; err == nil && !t.Hopeless() {
+		won, missing, err = s.beatsBest(ctx, i, s.cheaper(i))
+	}
 	if err = s.unlessBroken(i, err); s.outcomes[i].kind == broken {
 		return 1, err
 	}
@@ -434,8 +454,9 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 		}
 		list = append(list, r)
 	}
-	slices.SortStableFunc(list,
-		func(a, b firstRun) int { return cmp.Compare(a.promise, b.promise) })
+	slices.SortStableFunc(list, func(a, b firstRun) int {
+		return cmp.Or(cmp.Compare(a.promise, b.promise), cmp.Compare(a.missing, b.missing))
+	})
 	keep := 0
 	for keep < len(list) && list[keep].promise == clearlyKeeps {
 		keep++

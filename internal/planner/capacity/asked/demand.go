@@ -287,8 +287,12 @@ func (p *Plan) Lengths(rate float64) (first, most int64) {
 	return first, max(p.Effort.MostRequests, 4*enough)
 }
 
-// ReplayedWhole marks tasks whose requests all count, from the first to the last.
-const ReplayedWhole = "-whole"
+// ReplayedWhole marks tasks whose requests all count, from the first to the last, and UntilHopeless
+// tasks that end their load where they cannot keep the SLO any more.
+const (
+	ReplayedWhole = "-whole"
+	UntilHopeless = "-until-hopeless"
+)
 
 // Params are the settings of the plan that Simulate needs.
 func (p *Plan) Params() string {

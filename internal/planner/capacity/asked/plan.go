@@ -73,6 +73,7 @@ type Fleet struct {
 // Effort says how carefully to simulate.
 type Effort struct {
 	Level        string  `json:"level,omitempty" enum:"first,normal" jsonschema:"How far to look. first: the cheapest fleet at the settings of the menu, and how sure it is. normal: also settings beside the menu's, ratios of groups, other fleets, other inputs and what is worth measuring. Default: normal."`
+	Refine       int64   `json:"refine,omitempty" min:"1" jsonschema:"The most requests that are simulated after the first answer, before the last of its parts begins: settings beside the menu's for each kind of replica, ratios of groups, other inputs and what is worth measuring. The answer says what was left out. Default: no bound."`
 	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
 	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Requests of the longest simulation at a rate. A simulation is doubled in length up to this, until it is clear whether enough requests meet the SLO. Default: 16000."`
 	Checks       int     `json:"checks,omitempty" min:"1" jsonschema:"With menu.scaling: how many simulations the search may spend on fleets that were left out by rules that are not proven. Default: one for every 16 of the search, and at least 8."`

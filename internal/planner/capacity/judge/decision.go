@@ -39,15 +39,27 @@ func (j *Judge) Keeps(ctx context.Context, o *candidate.Option, n int,
 // that clearly keeps it is enough; the number that is found keeps it over several.
 func (j *Judge) FindLeast(ctx context.Context, o *candidate.Option, l Least,
 	keeps func(n int) (bool, error)) (int, error) {
-	found, err := l.Find(func(n int) (bool, error) {
-		if !o.IsSpot() {
-			t, _, err := j.Simulate(ctx, o, n, o.Worst(), 0)
-			if err != nil || t.Keeps() && t.Kept.Excludes(t.Target) {
-				return true, err
-			}
+	if o.IsSpot() {
+		return FindLeast(l, keeps, keeps)
+	}
+	return FindLeast(l, func(n int) (bool, error) {
+		if ok, err := j.ClearlyKeeps(ctx, o, n); ok || err != nil {
+			return ok, err
 		}
 		return keeps(n)
-	})
+	}, keeps)
+}
+
+// ClearlyKeeps reports whether one run shows that n replicas keep the SLO.
+func (j *Judge) ClearlyKeeps(ctx context.Context, o *candidate.Option, n int) (bool, error) {
+	t, _, err := j.Simulate(ctx, o, n, o.Worst(), 0)
+	return err == nil && t.Keeps() && t.Kept.Excludes(t.Target), err
+}
+
+// FindLeast finds the least number that keeps the SLO: on the way by a test that may be rougher
+// than the one that the number must pass.
+func FindLeast(l Least, rough, keeps func(n int) (bool, error)) (int, error) {
+	found, err := l.Find(rough)
 	if err != nil || found == 0 || found == l.High {
 		return found, err
 	}

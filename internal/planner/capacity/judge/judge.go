@@ -44,7 +44,9 @@ func (j *Judge) Simulate(ctx context.Context, o *candidate.Option, replicas int,
 	return j.simulateAt(ctx, o, replicas, j.Rate, wrong, seed)
 }
 
-// simulateAt does so at another rate.
+// simulateAt does so at another rate. The first run of a decision ends where it is hopeless: with
+// the plan's seed, predictions as wrong as decisions take them, and no latency earlier than
+// simulated. A spot fleet mixes runs, of which each must be whole.
 func (j *Judge) simulateAt(ctx context.Context, o *candidate.Option, replicas int, rate float64,
 	wrong candidate.ErrorFactors, seed uint64) (Trial, int64, error) {
 	p := &j.Trials.File.Plan
@@ -58,7 +60,10 @@ func (j *Judge) simulateAt(ctx context.Context, o *candidate.Option, replicas in
 		least = min(first.fills(part), requests)
 	}
 	scenario.Seed += seed
-	return j.Trials.Fleet(ctx, scenario, replicas, rate, wrong.Late, least)
+	trials := *j.Trials
+	trials.UntilHopeless = seed == 0 && wrong == o.Worst() && wrong.Late.Least() >= 1 &&
+		!o.IsSpot() && trials.File.Plan.Divisible()
+	return trials.Fleet(ctx, scenario, replicas, rate, wrong.Late, least)
 }
 
 // Built builds a scenario at the rate of the search.

@@ -33,6 +33,9 @@ type Trial struct {
 	// Growing reports whether latencies grow over the whole run, because more requests arrive than
 	// are served.
 	Growing bool `json:"growing"`
+	// Stopped reports whether the load was ended early, because the run could no longer keep the
+	// SLO.
+	Stopped bool `json:"stopped,omitempty"`
 	// Short reports whether requests take longer than half of the run, which then shows no
 	// steady state.
 	Short bool `json:"short"`
@@ -128,8 +131,9 @@ type Verdict struct {
 const Kind = "trial"
 
 // Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the
-// confidence of the interval, and whether all requests count.
+// confidence of the interval, whether all requests count, and whether a hopeless run ends early.
 func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error) {
+	params, ends := strings.CutSuffix(params, asked.UntilHopeless)
 	confidence, whole := strings.CutSuffix(params, asked.ReplayedWhole)
 	level, err := strconv.ParseFloat(confidence, 64)
 	if err != nil {
@@ -140,12 +144,51 @@ func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error
 		return nil, err
 	}
 	simulation.Unsampled()
-	seen, err := planner.Watch(ctx, simulation)
+	load := &hopefulLoad{left: math.MaxInt64, simulation: simulation}
+	if promise := simulation.SLO(0); ends && promise.Share > 0 && promise.Percentiles == nil {
+		requests := simulation.Scenario.Workload.Requests
+		load.left = int64(2 * (1 - promise.Share) * float64(requests))
+		simulation.ReplaceSource(func(workload sim.Source) sim.Source {
+			load.Source = workload
+			return load
+		})
+	}
+	seen, err := planner.Watch(ctx, simulation, load)
 	if err != nil {
 		return nil, err
 	}
-	return Summarize(seen, level, whole), nil
+	t := Summarize(seen, level, whole)
+	t.Stopped = load.left < 0
+	return t, nil
 }
+
+// hopefulLoad is the load of a run that ends where more requests have missed the SLO than a second
+// run without a miss would make up for: see Trial.Hopeless. What is under way is still served, so
+// that the run is one with fewer requests.
+type hopefulLoad struct {
+	sim.Source
+	sim.NopObserver
+	simulation *scenarios.Simulation
+	left       int64 // how many more requests may miss the SLO; below 0 the run is hopeless
+}
+
+// NextArrival implements sim.Source.
+func (l *hopefulLoad) NextArrival() sim.Time {
+	if l.left < 0 {
+		return sim.Never
+	}
+	return l.Source.NextArrival()
+}
+
+// Finished implements sim.Observer.
+func (l *hopefulLoad) Finished(s *sim.Sequence) {
+	if !l.simulation.SLO(s.Class).Kept(s, s.E2E()) {
+		l.left--
+	}
+}
+
+// Rejected implements sim.Observer.
+func (l *hopefulLoad) Rejected(*sim.Request, sim.Rejection) { l.left-- }
 
 // Sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at
 // least what the SLO asks for, the queue does not grow, and the run is long enough to show it. The
@@ -296,7 +339,7 @@ func (t *Trial) Keeps() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growin
 
 // Hopeless reports whether a second run as long, all of whose requests keep the SLO, would not make
 // up for the requests that miss it.
-func (t *Trial) Hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }
+func (t *Trial) Hopeless() bool { return t.Stopped || (t.Kept.Mean+1)/2 < t.Target-1e-12 }
 
 // rounding is how far above 1 the mean of shares may come by adding them up.
 const rounding = 1e-9

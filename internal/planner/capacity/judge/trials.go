@@ -27,6 +27,8 @@ type Trials struct {
 	// Shard is the part of the work to do. recorded takes results from the journal only.
 	Shard    planner.Shard
 	Recorded bool
+	// UntilHopeless ends the load of a run where it can no longer keep the SLO.
+	UntilHopeless bool
 	// Rough limits simulations to four times the length of the first, for parts of the page other
 	// than the answer.
 	Rough bool
@@ -67,6 +69,18 @@ func (t *Trials) Count() int {
 	return len(t.Own.seen)
 }
 
+// Requests is the number of requests of the simulations that the search needed.
+func (t *Trials) Requests() (n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.Known {
+		if e.needed {
+			n += e.requests
+		}
+	}
+	return n
+}
+
 // need notes that the search needs a simulation.
 func (t *Trials) need(e *Entry) {
 	if t.Own != nil && !t.Ahead {
@@ -86,7 +100,8 @@ type Ledger struct {
 
 // Entry is a simulation that was asked for.
 type Entry struct {
-	key string
+	key      string
+	requests int64
 	// needed reports whether the answer rests on the simulation. Other simulations were begun
 	// because they might be needed, and leave no trace in the answer.
 	needed bool
@@ -127,12 +142,12 @@ func (l *Ledger) askedBefore(asked string, needed bool) *Entry {
 }
 
 // entry returns the entry of a key, and whether it is new.
-func (l *Ledger) entry(key string, asked string, needed bool) (*Entry, bool) {
+func (l *Ledger) entry(key, asked string, requests int64, needed bool) (*Entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.Known[key]
 	if !known {
-		e = &Entry{key: key, ready: make(chan struct{})}
+		e = &Entry{key: key, requests: requests, ready: make(chan struct{})}
 		l.Known[key] = e
 	}
 	if l.asked == nil {
@@ -146,6 +161,10 @@ func (l *Ledger) entry(key string, asked string, needed bool) (*Entry, bool) {
 // Trial simulates a scenario at a rate, unless that is known.
 func (t *Trials) Trial(ctx context.Context, s scenarios.Scenario, rate float64,
 	requests int64) (Trial, error) {
+	params := t.File.Plan.Params()
+	if t.UntilHopeless && len(s.Workload.Classes) == 0 {
+		params += asked.UntilHopeless
+	}
 	if err := ctx.Err(); err != nil {
 		return Trial{}, err
 	}
@@ -155,15 +174,15 @@ func (t *Trials) Trial(ctx context.Context, s scenarios.Scenario, rate float64,
 	if err != nil {
 		return Trial{}, err
 	}
-	asked := t.File.Plan.Params() + "\n" + string(text)
+	asked := params + "\n" + string(text)
 	if e := t.askedBefore(asked, !t.Ahead); e != nil {
 		return t.wait(ctx, e)
 	}
-	task, err := t.task(text)
+	task, err := t.task(text, params)
 	if err != nil {
 		return Trial{}, err
 	}
-	e, first := t.entry(task.Key, asked, !t.Ahead)
+	e, first := t.entry(task.Key, asked, requests, !t.Ahead)
 	if first {
 		if e.kept = t.Journal != nil && t.Journal.Get(task.Key, &e.trial); !e.kept {
 			e.trial, e.err = t.run(ctx, task)
@@ -196,13 +215,12 @@ func (t *Trials) record(e *Entry) error {
 }
 
 // task describes the simulation of a scenario.
-func (t *Trials) task(text []byte) (*queue.Task, error) {
+func (t *Trials) task(text []byte, params string) (*queue.Task, error) {
 	f, err := scenarios.Parse(t.File.Name, text)
 	if err != nil {
 		return nil, err
 	}
-	task := &queue.Task{Kind: Kind, Name: t.File.Name, Text: string(text),
-		Params: t.File.Plan.Params()}
+	task := &queue.Task{Kind: Kind, Name: t.File.Name, Text: string(text), Params: params}
 	task.Key, err = t.Queue.Key(f, task.Kind, task.Params)
 	return task, err
 }
