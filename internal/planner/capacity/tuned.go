@@ -29,9 +29,8 @@ const (
 // further settings to be tried on top of it.
 const nearer = 0.75
 
-// mostFailed is how many settings of an option are decided over several runs that then miss the SLO,
-// of those tried in one turn: the first runs of all have the same requests, and those of the
-// others promise less.
+// mostFailed is how many settings of an option may miss the SLO over several runs in one turn. The
+// first runs of all have the same requests, so that further settings promise less.
 const mostFailed = 2
 
 // missesCheaper and missesNearer say why an option with other settings lost.
@@ -185,7 +184,7 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 	runs := map[int]int{}
 	return s.coordinateSearch(ctx, turns, bases(), change, func(fresh []int, _ func() bool) ([]int,
 		error) {
-		before, near, least := s.best, map[int]int{}, map[int]float64{}
+		before, near, least, failed := s.best, map[int]int{}, map[int]float64{}, map[int]int{}
 		for from, missing := range missed {
 			least[from] = missing * nearer
 		}
@@ -193,7 +192,6 @@ func (s *tuner) tuneSome(ctx context.Context, turns int, bases func() []int) err
 		if err != nil {
 			return nil, err
 		}
-		failed := map[int]int{}
 		for _, r := range first {
 			from, missing := s.options[r.option].From, r.missing
 			if r.promise != clearlyMisses {
@@ -457,9 +455,9 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 	slices.SortStableFunc(list, func(a, b firstRun) int {
 		return cmp.Or(cmp.Compare(a.promise, b.promise), cmp.Compare(a.missing, b.missing))
 	})
-	keep := 0
-	for keep < len(list) && list[keep].promise == clearlyKeeps {
-		keep++
+	keep := slices.IndexFunc(list, func(r firstRun) bool { return r.promise != clearlyKeeps })
+	if keep < 0 {
+		keep = len(list)
 	}
 	return list, s.race(ctx, list[:keep], runs)
 }
