@@ -29,8 +29,7 @@ const (
 // further settings to be tried on top of it.
 const nearer = 0.75
 
-// mostFailed is how many settings of an option may miss the SLO over several runs in one turn. The
-// first runs of all have the same requests, so that further settings promise less.
+// mostFailed is how many settings of an option may miss the SLO in a turn: the others promise less.
 const mostFailed = 2
 
 // missesCheaper and missesNearer say why an option with other settings lost.
@@ -455,9 +454,9 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 	slices.SortStableFunc(list, func(a, b firstRun) int {
 		return cmp.Or(cmp.Compare(a.promise, b.promise), cmp.Compare(a.missing, b.missing))
 	})
-	keep := slices.IndexFunc(list, func(r firstRun) bool { return r.promise != clearlyKeeps })
-	if keep < 0 {
-		keep = len(list)
+	keep := 0
+	for keep < len(list) && list[keep].promise == clearlyKeeps {
+		keep++
 	}
 	return list, s.race(ctx, list[:keep], runs)
 }
