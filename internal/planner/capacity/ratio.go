@@ -87,7 +87,7 @@ func (r *ratios) refine(ctx context.Context, best bool) error {
 		}
 		ok := r.Spare == 0
 		if !ok { // whole groups were down so far
-			if ok, err = r.keeps(ctx, x, y); err != nil {
+			if ok, err = r.keeps(ctx, x, y, true); err != nil {
 				return err
 			}
 		}
