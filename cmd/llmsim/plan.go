@@ -25,7 +25,7 @@ import (
 type planFlags struct {
 	set    []string `flag:"set" usage:"override a field of the plan: key.path=value (repeatable)"`
 	format string   `flag:"format" choice:"table,brief,json" usage:"what to print: table, brief (about ten lines) or json"`
-	detail bool     `flag:"details" usage:"print the whole page: what limits each kind of replica, every fleet, and how the answer was found"`
+	detail bool     `flag:"details" usage:"print the whole page: what limits each kind of replica, every fleet, what changes the answer, and how it was found"`
 	out    string   `flag:"out" usage:"folder for report.html with pictures, plan.json, options.csv, scenario.yaml (the answer), measure.yaml (what is worth measuring), a picture of a front, and the journal from which a stopped plan goes on"`
 	emit   string   `flag:"emit" usage:"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes"`
 	trust  string   `flag:"trust" choice:"any,distant,relative,measured" usage:"the least evidence on which an option may win: any, distant, relative or measured"`

@@ -1,16 +1,18 @@
 package capacity
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
-// More effort after the first answer never gives a dearer one; none gives the first answer, and the
-// answer says what was left out.
+// More effort after the first answer never gives a dearer one, and the answer says what was left
+// out.
 func TestMoreEffortIsNeverDearer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -20,12 +22,13 @@ func TestMoreEffortIsNeverDearer(t *testing.T) {
 			", prompt: " + rapid.SampledFrom([]string{"500", "4000"}).Draw(t, "prompt") +
 			", output: 100}\nmenu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1]}\n" +
 			"effort: {requests: 100, most-requests: 200}\n"
-		solve := func(set ...string) (hourly float64, undone bool) {
+		short := rapid.Bool().Draw(t, "short")
+		solve := func(set ...string) (hourly float64, undone bool, page string) {
 			f, err := asked.Parse("effort.yaml", []byte(text), set...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := Solve(t.Context(), f, Options{Short: true})
+			all, err := Solve(t.Context(), f, Options{Short: short})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,17 +37,21 @@ func TestMoreEffortIsNeverDearer(t *testing.T) {
 			if undone && (a.Sensitivity != nil || a.Measurements != nil) {
 				t.Fatal("more was tried than is said")
 			}
-			if a.Chosen == nil {
-				return 1e9, undone
+			var out strings.Builder
+			if err := all.Write(&out, answer.Whole); err != nil {
+				t.Fatal(err)
 			}
-			return a.Chosen.Hourly, undone
+			if hourly = math.Inf(1); a.Chosen != nil {
+				hourly = a.Chosen.Hourly
+			}
+			return hourly, undone, out.String()
 		}
-		before, _ := solve("effort.level=first")
+		before, _, _ := solve("effort.level=first")
+		_, _, all := solve()
 		for k, refine := range []string{"1", "1000", "5000", "20000", "1000000000"} {
-			now, undone := solve("effort.refine=" + refine)
-			first, last := k == 0, k == 4
-			if now > before*(1+samePrice) || first && now != before || first && !undone ||
-				last && undone {
+			now, undone, page := solve("effort.refine=" + refine)
+			if now > before*(1+samePrice) || k == 4 && undone ||
+				!undone && page != all {
 				t.Fatalf("%s requests: $%g, undone %v; with fewer $%g", refine, now, undone, before)
 			}
 			before = now

@@ -157,6 +157,9 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 		if a.Measurements, err = s.measurements(ctx); err != nil {
 			return err
 		}
+		if s.short {
+			return nil
+		}
 		if list, more := s.contenders(); more {
 			a.Contenders = len(list)
 		}

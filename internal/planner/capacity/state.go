@@ -30,8 +30,8 @@ type Options struct {
 	Journal *planner.Journal
 	// Curves asks for simulations of the answer below and above its load, for pictures.
 	Curves bool
-	// Short leaves out what only the whole page shows: what limits each kind of replica, and what
-	// would help one replica fewer.
+	// Short leaves out what only the whole page shows: what limits each kind of replica, what would
+	// help one replica fewer, and the answers for inputs that are 10 % off.
 	Short bool
 	// Leads is told the best fleet so far, in words: first without settings beside the menu's, and
 	// then each better one. It may be nil.
