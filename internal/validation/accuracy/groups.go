@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -179,6 +180,13 @@ func WriteErrors(w io.Writer, fitted, groups, releases *Report, halves [2]*Repor
 				x = rounded(x, 1e4)
 				*into = &x
 			}
+		}
+	}
+	for _, c := range groups.Rows(func(c *Comparison) bool {
+		return slices.ContainsFunc(AllGoals(), func(g Goal) bool { return g.chooses(c) })
+	}) {
+		if off := rounded(math.Log(c.Measured/c.Predicted), 1e4); left[c.Row()] == nil {
+			left[c.Row()] = &RowError{RowName: c.Row(), Group: &off}
 		}
 	}
 	return files.WriteTable(w, fitted.errors(left))

@@ -21,7 +21,8 @@ func (c *Comparison) Row() RowName { return RowName{c.File, c.Line, c.Quantity} 
 // RowError is a row of the store of errors, from which the gate, goals' groups, biases, ranges and
 // what results tell of their accuracy follow: how far off the prediction of a figure is, under the
 // constants that ship and under constants that were fitted without it. The latter are logarithms of
-// the measured over the predicted time; a rate counts as the time of its inverse.
+// the measured over the predicted time; a rate counts as the time of its inverse, and what only
+// goals have, such as power, as it is.
 type RowError struct {
 	RowName
 	// Error is of the constants that ship, in percent, when it was last recorded; nil for figures

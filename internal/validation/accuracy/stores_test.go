@@ -25,3 +25,15 @@ func writtenBack[T any](t *testing.T, name, text string) {
 		}
 	}
 }
+
+// A figure that only goals have, such as a capacity, is stored by row with its error left out.
+func TestGoalsAreStoredByRow(t *testing.T) {
+	left := &Report{Tables: []Table{{Rows: []Comparison{{Group: Group{Engine: "vllm-v1"},
+		Table: "whatif", File: "f", Line: 2, Quantity: "capacity", Measured: 2, Predicted: 1}}}}}
+	var b strings.Builder
+	empty := &Report{}
+	testkit.OK(t, WriteErrors(&b, empty, left, empty, [2]*Report{empty, empty}, nil))
+	if !strings.Contains(b.String(), "\nf,2,capacity,,0.6931,,,,\n") {
+		t.Errorf("wrote %q", b.String())
+	}
+}
