@@ -5,8 +5,8 @@
 // steps on the whole simulator, whose linear problem gonum/optimize solves (problem.go). For the
 // slopes, a sample of 24 steps of a server's run is timed again; each round ends with a simulation.
 // Tables of kernels are thinned to about 40 rows a GPU, and benchmarks to every third or fourth
-// row; errors in the fit are over all rows. A constant on which the rows say nothing keeps its
-// value.
+// row; errors in the fit are over all rows. A constant of which the rows say less than its prior
+// does is its prior (known, in problem.go).
 //
 // The fit then leaves out each model, and each GPU, to see how wrong predictions are of what was
 // not measured (leaveout.go): one step from the solution for all rows, with its slopes.
@@ -32,8 +32,8 @@ type Result struct {
 	Goals []accuracy.GoalResult `json:"goals"`
 	// Rows is the number of measured figures that were fitted to.
 	Rows int `json:"rows"`
-	// Effective is how many constants the rows determine, at most the number of Constants: each
-	// counts by the share of its variance that the rows take away.
+	// Effective is how many constants the rows determine, at most the number of Constants that are
+	// not their prior: each counts by the share of its variance that the rows take away.
 	Effective float64 `json:"effective_constants"`
 
 	fitted *values
@@ -60,8 +60,8 @@ type Constant struct {
 	// Deviation is the relative standard deviation of Fitted, given the rows and what is believed
 	// without them.
 	Deviation float64 `json:"deviation"`
-	// Kept reports that the rows do not determine the constant, so that it is left as it was.
-	Kept bool `json:"kept"`
+	// Prior reports that the rows do not determine the constant, so that Fitted is its prior.
+	Prior bool `json:"prior"`
 }
 
 // owner is what constants belong to.
@@ -92,7 +92,7 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 		return nil, errors.New("nothing to fit to: no known table with measured times")
 	}
 	start := p.pointOf(p.shipped)
-	all, err := p.solve(ctx, start)
+	all, err := p.solve(ctx, start, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,12 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	if err != nil {
 		return nil, err
 	}
-	final, err := p.holdUnknown(ctx, all, known)
+	for j := range known {
+		if start[j] = all.at[j]; !known[j] {
+			start[j] = p.within(j, p.parameters[j].centre)
+		}
+	}
+	final, err := p.solve(ctx, start, known)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +123,7 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	if err != nil {
 		return nil, err
 	}
-	models, accelerators, err := p.leaveOut(ctx, p.data, all)
+	models, accelerators, err := p.leaveOut(ctx, p.data, final)
 	if err != nil {
 		return nil, err
 	}
@@ -129,29 +134,6 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	}
 	result.Goals, result.leftOut = fitted.GoalsBeside(&groups.groups), groups
 	return result, nil
-}
-
-// holdUnknown returns the solution in which what the rows do not determine stays as shipped, or is
-// 1 where it is a factor, and the rest finds its place beside it.
-func (p *problem) holdUnknown(ctx context.Context, solution *linearised, known []bool) (*linearised,
-	error) {
-	l := *solution
-	l.at, l.free = slices.Clone(l.at), known
-	for j := range l.at {
-		switch k := &p.parameters[j]; {
-		case known[j]:
-		case k.counts == "factor":
-			l.at[j] = p.within(j, 0)
-		default:
-			l.at[j] = p.within(j, math.Log(k.get(p.shipped)))
-		}
-	}
-	start, err := p.predict(ctx, l.at)
-	if err != nil {
-		return nil, err
-	}
-	l.prediction = *start
-	return &l, p.descend(ctx, &l)
 }
 
 func (p *problem) constants(x point, known []bool, deviations []float64) []Constant {

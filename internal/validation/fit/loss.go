@@ -122,9 +122,8 @@ func (l *linearised) step() ([]float64, error) {
 	return result.X, nil
 }
 
-// deviations returns how well the rows determine each parameter: its standard deviation given rows
-// and prior.
-func (l *linearised) deviations() ([]float64, error) {
+// covariance returns how well the rows determine the parameters, given rows and priors.
+func (l *linearised) covariance() (*mat.SymDense, error) {
 	n := len(l.at)
 	h := mat.NewSymDense(n, nil)
 	l.hessian(h, make([]float64, n))
@@ -133,13 +132,5 @@ func (l *linearised) deviations() ([]float64, error) {
 	}
 	var c mat.Cholesky
 	c.Factorize(h)
-	var inverse mat.SymDense
-	if err := c.InverseTo(&inverse); err != nil {
-		return nil, err
-	}
-	list := make([]float64, n)
-	for j := range list {
-		list[j] = math.Sqrt(inverse.At(j, j))
-	}
-	return list, nil
+	return h, c.InverseTo(h)
 }

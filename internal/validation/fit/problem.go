@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -244,15 +246,18 @@ const (
 	enoughGain    = 0.002
 )
 
-// solve minimises the loss from x on. It returns where it ends, and the last slopes.
-func (p *problem) solve(ctx context.Context, x point) (*linearised, error) {
+// solve minimises the loss from x on, over the free parameters. It returns where it ends, and the
+// last slopes. Priors are pooled where all are free, which nil says.
+func (p *problem) solve(ctx context.Context, x point, free []bool) (*linearised, error) {
 	around, err := p.predict(ctx, x)
 	if err != nil {
 		return nil, err
 	}
 	weights := p.weights(func(*row) bool { return true })
 	for n := 1; ; n++ {
-		p.pool(around.at)
+		if free == nil {
+			p.pool(around.at)
+		}
 		loss := p.loss(around.at, around.errors, weights)
 		p.progress(fmt.Sprintf("round %d: loss %.1f over %d rows and %d constants", n, loss,
 			len(p.rows), len(p.parameters)))
@@ -260,7 +265,7 @@ func (p *problem) solve(ctx context.Context, x point) (*linearised, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.weights = weights
+		l.weights, l.free = weights, free
 		if err = p.descend(ctx, l); err != nil {
 			return nil, err
 		}
@@ -329,16 +334,38 @@ func (p *problem) moved(x point, step []float64, part float64) point {
 	return next
 }
 
-// known reports which parameters the rows determine: the parameters about which the rows say more
-// than the prior does.
+// mostVariance is the share of its prior's variance that a constant may keep and count as
+// determined: at half, rows and prior are equally precise (MacKay's γ = 1/2, see effective).
+const mostVariance = 0.5
+
+// known reports which parameters the rows determine, and the deviations of all: the parameter of
+// which they say least is held at its prior, which may let them tell others, until no parameter is
+// left that keeps more than mostVariance. Of two that rows tell only together, one is determined.
 func (p *problem) known(l *linearised) (known []bool, deviations []float64, err error) {
-	deviations, err = l.deviations()
+	c, err := l.covariance()
 	if err != nil {
 		return nil, nil, err
 	}
-	known = make([]bool, len(deviations))
-	for j, d := range deviations {
-		known[j] = d < p.parameters[j].deviation/math.Sqrt2
+	deviations = make([]float64, len(l.at))
+	for {
+		least, share := -1, mostVariance
+		for j := range p.parameters {
+			prior := p.parameters[j].deviation
+			if s := c.At(j, j) / (prior * prior); deviations[j] == 0 && s > share {
+				least, share = j, s
+			}
+		}
+		if least < 0 {
+			break
+		}
+		deviations[least] = p.parameters[least].deviation
+		c.SymRankOne(c, -1/c.At(least, least), mat.NewVecDense(len(l.at), mat.Col(nil, least, c)))
+	}
+	known = make([]bool, len(l.at))
+	for j := range known {
+		if known[j] = deviations[j] == 0; known[j] {
+			deviations[j] = math.Sqrt(c.At(j, j))
+		}
 	}
 	return known, deviations, nil
 }

@@ -23,8 +23,8 @@ import (
 // (engines.yaml), routing.yaml of models, errors.md of internal/validation, machines.csv and
 // errors.csv of internal/validation/accuracy, with the errors of rows in the fit and of rows that
 // were predicted without any row of the same engine, accelerator and model, without half of these,
-// and without their release, and left_out_rows.csv with the predictions without the first. It
-// replaces no file: one that is there already is an error.
+// and without their release, left_out_rows.csv with the predictions without the first, and
+// priors.csv of this package. It replaces no file: one that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -40,6 +40,7 @@ func (r *Result) Write(dir string, date time.Time) error {
 		"left_out_rows.csv": r.leftOut.groups.WriteCSV,
 		"errors.csv":        r.leftOut.write,
 		"errors.md":         r.writeErrors,
+		"priors.csv":        r.writePriors,
 	}
 	if len(r.fitted.machines) > 0 {
 		contents["machines.csv"] = func(w io.Writer) error {
@@ -88,6 +89,25 @@ func (r *Result) Write(dir string, date time.Time) error {
 		}
 	}
 	return files.WriteNew(dir, contents)
+}
+
+// prior is a constant that no row determines, with its value: what is believed without rows.
+type prior struct {
+	Scope string  `csv:"scope"`
+	Of    string  `csv:"of"`
+	Name  string  `csv:"name"`
+	Value float64 `csv:"value"`
+}
+
+// writePriors writes priors.csv of this package.
+func (r *Result) writePriors(w io.Writer) error {
+	var list []prior
+	for _, c := range r.Constants {
+		if c.Prior {
+			list = append(list, prior{c.Scope, c.Of, c.Name, significant(c.Fitted)})
+		}
+	}
+	return files.WriteTable(w, list)
 }
 
 // measuredApart returns what a source says, behind the fit's own, of constants that the fit keeps.
@@ -146,8 +166,8 @@ func (e basis) source() string {
 func (r *Result) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	fmt.Fprintf(b, "Fitted to %d measured figures. Constants with ± are determined by them; "+
-		"others are kept.\nOf %d constants the rows determine %.1f, counting each by the share of "+
-		"its variance that they\ntake away.\n", r.Rows, len(r.Constants), r.Effective)
+		"others are their priors.\nOf %d constants the rows determine %.1f, counting each by the share "+
+		"of its variance that\nthey take away.\n", r.Rows, len(r.Constants), r.Effective)
 	subject := ""
 	for i := range r.Constants {
 		c := &r.Constants[i]
@@ -155,8 +175,9 @@ func (r *Result) WriteText(w io.Writer) error {
 			subject = s
 			fmt.Fprintf(b, "\n%s\n  %-28s %12s %12s\n", s, "constant", "shipped", "fitted")
 		}
-		if c.Kept {
-			fmt.Fprintf(b, "  %-28s %12s %12s\n", c.Name, c.format(c.Shipped), "kept")
+		if c.Prior {
+			fmt.Fprintf(b, "  %-28s %12s %12s  prior\n", c.Name, c.format(c.Shipped),
+				c.format(c.Fitted))
 		} else {
 			fmt.Fprintf(b, "  %-28s %12s %12s  ±%.0f %%\n", c.Name, c.format(c.Shipped),
 				c.format(c.Fitted), 100*c.Deviation)
