@@ -226,6 +226,11 @@ func mlEnergyRow(_ *catalogs, r *row, t *trial) string {
 		return slowMachine
 	}
 	f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
+	if f.gpus == 1 {
+		// Servers of one accelerator share their host with seven others.
+		f.server = "ml_energy_one:"
+		f.machine = accuracy.Machine("ml_energy_one", f.accelerator.Name)
+	}
 	t.count, t.prompt, t.output = f.batch, int(f.question), int(f.answer)
 	t.steps = f.predict
 	t.shown = "The row's figures are means over the steps of a batch that is always full, " +

@@ -90,7 +90,7 @@ func (p *Past) UnmarshalText(text []byte) error {
 func Fits() []string {
 	return []string{"2026-11-23 13:37", "2026-11-23 16:18", "2026-11-23 22:29", "2026-11-25 20:39",
 		"2026-11-26 15:41", "2026-11-26 19:10", "2026-11-28 21:12", "2026-11-30 16:19",
-		"2026-11-30 22:48"}
+		"2026-11-30 22:48", "2026-12-01 05:53"}
 }
 
 // GoalResult is a goal beside what the shipped constants reach on all rows, the ones that they were

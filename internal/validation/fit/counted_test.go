@@ -3,6 +3,7 @@ package fit
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/steptime"
 )
@@ -42,11 +44,18 @@ func moved(t *testing.T) (*values, []parameter) {
 	return v, list
 }
 
-// constants.md says how many constants the fit is free to move, how many values that replaces, and
-// which of them ended where what is believed without rows ends.
+// constants.md says how many constants the rows determine, how many values that replaces, which of
+// them ended where what is believed without rows ends, and which are their priors: what ships of
+// these is what priors.csv says.
 func TestConstantsAreCounted(t *testing.T) {
 	shipped, list := moved(t)
-	const head = "| %s | owners | constants | values | at or beyond an end | factors of 1 |\n" +
+	priors := map[prior]float64{}
+	for _, c := range files.MustReadTable[prior]("priors.csv",
+		string(testkit.Read(t, "priors.csv"))) {
+		priors[prior{c.Scope, c.Of, c.Name, 0}] = c.Value
+	}
+	unsaid := map[string][]string{} // owners of a constant that no row determines, by scope and name
+	const head = "| %s | owners | determined | values | at or beyond an end | priors |\n" +
 		"|---|---|---|---|---|---|\n"
 	var table, ends strings.Builder
 	fmt.Fprintf(&table, head, "of")
@@ -60,18 +69,24 @@ func TestConstantsAreCounted(t *testing.T) {
 				continue
 			}
 			owners = append(owners, p.owner)
+			value, key := p.get(shipped), prior{string(s), p.owner, p.name, 0}
+			if want, is := priors[key]; is {
+				delete(priors, key)
+				n[3]++
+				unsaid[string(s)+"s: "+p.name] = append(unsaid[string(s)+"s: "+p.name], p.owner)
+				if math.Abs(value/want-1) > 0.02 { // ratios of two rounded values
+					t.Errorf("%s of %s is %g, its prior %g", p.name, p.owner, value, want)
+				}
+				continue
+			}
 			n[0]++
 			n[1] += len(p.owners)
-			value := p.get(shipped)
 			far := (math.Log(value) - p.believed) / p.spread
 			if math.Abs(far) > 1.995 { // two deviations, for values of three digits
 				n[2]++
 				end := math.Exp(p.believed + math.Copysign(2, far)*p.spread)
 				fmt.Fprintf(&ends, "- %s of %s: %.3g, of an end of %.3g\n", p.name, p.owner,
 					value, end)
-			}
-			if p.counts == "factor" && value == 1 {
-				n[3]++
 			}
 		}
 		slices.Sort(owners)
@@ -82,7 +97,14 @@ func TestConstantsAreCounted(t *testing.T) {
 		}
 	}
 	fmt.Fprintf(&table, "| all |  | %d | %d | %d | %d |\n", all[0], all[1], all[2], all[3])
-	text := constantsIntroduction + table.String() + "\nAt or beyond an end:\n\n" + ends.String()
+	text := constantsIntroduction + table.String() + "\nAt or beyond an end:\n\n" + ends.String() +
+		"\nPriors, by constant:\n\n"
+	for _, name := range slices.Sorted(maps.Keys(unsaid)) {
+		text += "- " + name + " of " + strings.Join(unsaid[name], ", ") + "\n"
+	}
+	for key := range priors {
+		t.Errorf("priors.csv: the fit has no constant %s of %s", key.Name, key.Of)
+	}
 	if *update {
 		testkit.OK(t, os.WriteFile("constants.md", []byte(text), 0o666))
 	}
@@ -95,11 +117,12 @@ func TestConstantsAreCounted(t *testing.T) {
 	}
 }
 
-const constantsIntroduction = `# The constants that the fit moves
+const constantsIntroduction = `# The constants of the fit
 
 A constant of several owners counts once, and its values once for each owner that it is of. The ends
-are those of constants.csv, two standard deviations from what is believed without rows. A factor of
-1 is one that the rows do not determine, or that they find to be 1. How many constants the rows
-determine in all, ` + "`llmsim validate DIR... --fit`" + ` prints.
+are those of constants.csv, two standard deviations from what is believed without rows. A constant
+of which the rows say less than its prior does is its prior (priors.csv), and is not counted as
+determined. How many constants the rows are worth in all, ` +
+	"`llmsim validate DIR... --fit`" + ` prints.
 
 `

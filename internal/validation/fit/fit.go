@@ -17,6 +17,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -101,9 +102,12 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 		return nil, err
 	}
 	for j := range known {
-		if start[j] = all.at[j]; !known[j] {
-			start[j] = p.within(j, p.parameters[j].centre)
-		}
+		switch k := &p.parameters[j]; {
+		case known[j]:
+			start[j] = all.at[j]
+		case !strings.Contains(p.shipped.engines[k.owner].Source, "; "+k.name+":"):
+			start[j] = p.within(j, k.centre)
+		} // what an engine's source says was measured apart stays as it is
 	}
 	final, err := p.solve(ctx, start, known)
 	if err != nil {

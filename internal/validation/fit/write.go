@@ -103,7 +103,7 @@ type prior struct {
 func (r *Result) writePriors(w io.Writer) error {
 	var list []prior
 	for _, c := range r.Constants {
-		if c.Prior {
+		if _, written := r.owners[owner{scope(c.Scope), c.Of}]; c.Prior && written {
 			list = append(list, prior{c.Scope, c.Of, c.Name, significant(c.Fitted)})
 		}
 	}
