@@ -141,7 +141,7 @@ func (s *search) solveVerified(ctx context.Context, before *search, p detail.Inp
 }
 
 // placeOf returns the place of the answer of another search among the options.
-func (s *search) placeOf(other *search) int {
+func (s *standing) placeOf(other *search) int {
 	return slices.IndexFunc(s.options, func(o *candidate.Option) bool {
 		return s.label(o.Index) == other.label(other.best)
 	})

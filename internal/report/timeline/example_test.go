@@ -39,20 +39,20 @@ workload: {requests: 2, arrivals: at-once, prompt: 384, output: 20}
 	}
 	// Output:
 	// two users
-	// Request 1, 384 prompt and 20 output tokens, arrives at 0 s: 114 ms to the first
-	// token, 307.6 ms to the last.
+	// Request 1, 384 prompt and 20 output tokens, arrives at 0 s: 114.1 ms to the
+	// first token, 307.7 ms to the last.
 	//
 	// queued     ███▏                               30.6 ms    9.9%
 	// prefill    ████████                           76.4 ms     25%  3 steps
 	// decode     ████████████████████▏             193.6 ms     63%  19 steps
-	// front-end  ▊                                  7.04 ms    2.3%
+	// front-end  ▊                                  7.12 ms    2.3%
 	//
 	//       0 s queued     ····                               30.6 ms
 	//   30.6 ms prefill       ▒▒▒▒                            30.6 ms  128 tokens
 	//   61.2 ms prefill          ▒▒▒▒▒                        35.6 ms  255 tokens
 	//   96.8 ms prefill              ▒▒                       10.2 ms  1 token
 	//    107 ms decode                █████████████████████  193.6 ms  19 steps
-	//  300.6 ms front-end                                 ·   7.04 ms
+	//  300.6 ms front-end                                 ·   7.12 ms
 	//
 	// queued: waits for its first step; prefill: steps that compute its prompt;
 	// decode: steps that give it tokens; front-end: takes the request in, and sends

@@ -28,8 +28,8 @@ type constant struct {
 	Name string  `csv:"name"`
 	Low  float64 `csv:"low"`
 	High float64 `csv:"high"`
-	// Counts is "time" for seconds, and "factor" for a ratio of an engine's kernels to others', of
-	// which 1 says that they do not differ.
+	// Counts is "time" for seconds, and "factor" for a ratio of an engine's kernels to others': 1
+	// says that they do not differ.
 	Counts string `csv:"counts"`
 	// Of narrows the owners. An engine that captures graphs ("captured") is made of compiled code,
 	// where the accelerator waits for microseconds; without graphs ("launched") it launches each

@@ -54,7 +54,8 @@ func TestConstantsAreCounted(t *testing.T) {
 		string(testkit.Read(t, "priors.csv"))) {
 		priors[prior{c.Scope, c.Of, c.Name, 0}] = c.Value
 	}
-	unsaid := map[string][]string{} // owners of a constant that no row determines, by scope and name
+	// owners of a constant that no row determines, by scope and name
+	unsaid := map[string][]string{}
 	const head = "| %s | owners | determined | values | at or beyond an end | priors |\n" +
 		"|---|---|---|---|---|---|\n"
 	var table, ends strings.Builder

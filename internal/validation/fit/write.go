@@ -166,8 +166,8 @@ func (e basis) source() string {
 func (r *Result) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	fmt.Fprintf(b, "Fitted to %d measured figures. Constants with ± are determined by them; "+
-		"others are their priors.\nOf %d constants the rows determine %.1f, counting each by the share "+
-		"of its variance that\nthey take away.\n", r.Rows, len(r.Constants), r.Effective)
+		"others are their priors.\nOf %d constants the rows determine %.1f, counting each by the "+
+		"share of its variance that\nthey take away.\n", r.Rows, len(r.Constants), r.Effective)
 	subject := ""
 	for i := range r.Constants {
 		c := &r.Constants[i]
