@@ -9,7 +9,7 @@ import (
 
 const spotAndBase = `
 model: llama-3.1-8b
-workload: {rate: 140/s, prompt: 300, output: 40}
+workload: {rate: 145/s, prompt: 300, output: 40}
 slo: {ttft: 1400ms, tpot: 70ms, percentile: 99}
 menu:
   hardware:

@@ -121,7 +121,7 @@ func TestPromptsShareServersUnlessApartIsCheaper(t *testing.T) {
 	const plan = `
 model: llama-3.1-8b
 workload: {output: 150, WORKLOAD}
-slo: {ttft: 5s, tpot: 50ms}
+slo: {ttft: 5s, tpot: 60ms}
 menu: {hardware: [l4, h100-sxm], tensor: [1], tune: none, divide: DIVIDE}
 effort: {requests: 500, most-requests: 4000}
 `

@@ -115,7 +115,7 @@ func leastFleet(t *testing.T, s *search, o *candidate.Option) (replicas int, run
 func TestScaledFleetsOfAllThereIs(t *testing.T) {
 	text := strings.Replace(scaledMenu(false), "[l40s, a100-80gb-sxm]",
 		"[{accelerator: l40s, count: 3}]", 1)
-	text = strings.Replace(text, "average: 10/s", "average: 3.2/s", 1)
+	text = strings.Replace(text, "average: 10/s", "average: 2.8/s", 1)
 	s, _ := prepared(t, text)
 	testkit.OK(t, s.answer(t.Context()))
 	if s.best < 0 || !s.chosen().Scaled() || s.size() != 3 {

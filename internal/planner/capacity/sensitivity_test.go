@@ -44,7 +44,7 @@ menu:
 }
 
 // What a plan says of a load that grows is the answer where that is the load, settings beside the
-// menu's included.
+// menu's included, when fresh draws of the load have confirmed it.
 func TestGrowthIsThePlanOfThatLoad(t *testing.T) {
 	testkit.Dear(t)
 	answered := func(overrides ...string) *cheapestGoal {
@@ -62,9 +62,11 @@ func TestGrowthIsThePlanOfThatLoad(t *testing.T) {
 		said, err := now.growth(t.Context(), factor)
 		testkit.OK(t, err)
 		then := answered(rate)
-		if said == nil || said.Label != then.label(then.best) || said.Replicas != then.size() ||
-			said.Hourly != then.cost() {
-			t.Errorf("%s: %+v, want %s", rate, said, bestOf(then.search, then.best))
+		want, err := then.confirmed(t.Context(), factor)
+		testkit.OK(t, err)
+		if said == nil || want == nil || *said != *want {
+			t.Errorf("%s: %+v, want %s, with fresh draws %+v", rate, said,
+				bestOf(then.search, then.best), want)
 		}
 	}
 }

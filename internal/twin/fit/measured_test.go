@@ -267,8 +267,8 @@ func TestOtherServersAreRefused(t *testing.T) {
 	page := strings.Join(strings.Fields(string(testkit.Read(t, "../../../docs/twin.md"))), " ")
 	const others = "as an H200 and as Qwen3-8B (`memory` at its bound)"
 	for _, c := range []struct{ was, is, said string }{
-		{"h100-sxm", "a100-80gb-sxm", "as an A100 (TPOT off by a quarter, `prompts` and " +
-			"`memory` at their bounds)"},
+		{"h100-sxm", "a100-80gb-sxm", "as an A100 (TPOT off by a quarter, `memory` at its " +
+			"bound)"},
 		{"h100-sxm", "h200-sxm", others}, {"qwen3-14b", "qwen3-8b", others},
 	} {
 		r := adapt(t, server(strings.Replace(qwen14, c.was, c.is, 1)), runs, 0.3)
