@@ -148,13 +148,7 @@ const (
 // in which range each of them would be by the samples of other groups.
 func Calibrate(list []Sample, kernels map[string]evidence.Kernel) *evidence.Calibration {
 	fold := map[group]int{}
-	var groups []group
-	for i := range list {
-		if _, seen := fold[list[i].group]; !seen {
-			fold[list[i].group] = 0
-			groups = append(groups, list[i].group)
-		}
-	}
+	groups, _ := grouped(list, func(s *Sample) group { return s.group })
 	slices.SortFunc(groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.GPU, b.GPU),
 			cmp.Compare(a.Engine, b.Engine))
@@ -189,45 +183,25 @@ func Calibrate(list []Sample, kernels map[string]evidence.Kernel) *evidence.Cali
 
 // reaches returns the reaches that the chosen samples ask for.
 func reaches(list []Sample, c *evidence.Calibration, in func(*Sample) bool) []evidence.Reach {
-	far, known := map[kind][]weighted{}, map[kind]map[servers.Key]bool{}
-	for i := range list {
-		if s := &list[i]; in(s) {
-			k := s.kind()
-			far[k] = append(far[k], weighted{s.far() / c.Width(s.Class, &s.point), s.weight})
-			if known[k] == nil {
-				known[k] = map[servers.Key]bool{}
-			}
-			known[k][s.Key] = true
-		}
-	}
+	_, of := grouped(list, (*Sample).kind)
 	var all []evidence.Reach
 	for _, metric := range evidence.Metrics() {
 		for _, class := range []evidence.Class{evidence.Same, evidence.Other, evidence.Outside} {
-			if k := (kind{metric, class}); len(far[k]) > 0 {
+			var far []weighted
+			known := map[servers.Key]bool{}
+			for _, s := range of[kind{metric, class}] {
+				if in(&s) {
+					far = append(far, weighted{s.far() / c.Width(class, &s.point), s.weight})
+					known[s.Key] = true
+				}
+			}
+			if len(far) > 0 {
 				all = append(all, evidence.Reach{Metric: metric, Class: class,
-					Servers: len(known[k]), Reach: weightedQuantile(far[k], intervalLevel)})
+					Servers: len(known), Reach: weightedQuantile(far, intervalLevel)})
 			}
 		}
 	}
 	return all
-}
-
-// weighted is a value and how much it counts.
-type weighted struct{ value, weight float64 }
-
-// weightedQuantile returns the value that holds a share of the weight below.
-func weightedQuantile(list []weighted, share float64) float64 {
-	slices.SortFunc(list, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
-	total, sum := 0.0, 0.0
-	for _, w := range list {
-		total += w.weight
-	}
-	for _, w := range list {
-		if sum += w.weight; sum >= share*total*(1-1e-9) {
-			return w.value
-		}
-	}
-	return 0
 }
 
 // weightsOf returns the weights of features under which the chosen samples are most probable, if

@@ -54,30 +54,23 @@ func (r *Report) GroupErrors() []GroupError {
 }
 
 func groupErrors(rows []Comparison, least int) []GroupError {
-	of := map[GroupError][]Comparison{}
-	for i := range rows {
-		c := &rows[i]
-		if quantity := gated(c); quantity != "" {
-			g := GroupError{Engine: c.Engine, Version: c.Version, GPU: c.GPU, Model: c.Model,
-				DType: c.DType, Quantity: quantity}
-			of[g] = append(of[g], *c)
-		}
-	}
+	groups, of := grouped(rows, func(c *Comparison) GroupError {
+		return GroupError{Engine: c.Engine, Version: c.Version, GPU: c.GPU, Model: c.Model,
+			DType: c.DType, Quantity: gated(c)}
+	})
+	slices.SortFunc(groups, func(a, b GroupError) int {
+		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Model, b.Model),
+			cmp.Compare(a.DType, b.DType), cmp.Compare(a.Quantity, b.Quantity))
+	})
 	var list []GroupError
-	for _, g := range slices.SortedFunc(maps.Keys(of), compareGroups) {
-		if all := of[g]; len(all) >= least {
+	for _, g := range groups {
+		if all := of[g]; g.Quantity != "" && len(all) >= least {
 			g.Rows, g.Median, g.Bias = len(all), SumUp(all).Median, MedianBias(all)
 			list = append(list, g)
 		}
 	}
 	return list
-}
-
-// compareGroups orders groups by their names.
-func compareGroups(a, b GroupError) int {
-	return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Version, b.Version),
-		cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType),
-		cmp.Compare(a.Quantity, b.Quantity))
 }
 
 // worst returns the group of at least that many rows with the largest median error; nil without

@@ -94,22 +94,18 @@ type server struct {
 
 // Known returns the errors of each server that was measured, as evidence has them.
 func (r *Report) Known() []evidence.Error {
-	of, without := map[server][]served{}, map[server][]float64{}
-	for _, s := range r.served() {
-		one := server{s.Key, s.quantity}
-		of[one] = append(of[one], s)
-		if left := s.leftOut(); left != nil {
-			without[one] = append(without[one], math.Abs(math.Expm1(*left.Group)))
-		}
-	}
+	_, of := grouped(r.served(), func(s *served) server { return server{s.Key, s.quantity} })
 	var list []evidence.Error
 	for one, rows := range of {
 		e := evidence.Error{Key: one.Key, Quantity: one.Quantity, Rows: len(rows)}
-		var errors, off, far []float64
+		var errors, without, off, far []float64
 		var residuals []evidence.Residual
 		for i := range rows {
 			s := &rows[i]
 			errors, off = append(errors, math.Abs(s.Error())), append(off, s.deviation)
+			if left := s.leftOut(); left != nil {
+				without = append(without, math.Abs(math.Expm1(*left.Group)))
+			}
 			if v := s.Version; v != "" && !slices.Contains(e.Versions, v) {
 				e.Versions = append(e.Versions, v)
 			}
@@ -124,8 +120,8 @@ func (r *Report) Known() []evidence.Error {
 		}
 		slices.Sort(far)
 		e.Range.Within = Quantile(far, intervalLevel)
-		if list := without[one]; len(list) > 0 {
-			e.LeftOut = max(median(list), 0.001) // as few digits are kept, and 0 is for no row
+		if len(without) > 0 {
+			e.LeftOut = max(median(without), 0.001) // as few digits are kept, and 0 is for no row
 		}
 		list = append(list, e)
 	}
@@ -133,12 +129,6 @@ func (r *Report) Known() []evidence.Error {
 		return cmp.Compare(fmt.Sprint(a.Key, a.Quantity), fmt.Sprint(b.Key, b.Quantity))
 	})
 	return list
-}
-
-// median returns the median of values, which it sorts.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	return Quantile(values, 0.5)
 }
 
 // Range returns the range that a result has for a figure of the comparison's server, and what it

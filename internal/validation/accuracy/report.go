@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,15 +211,6 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// Quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy
-// does.
-func Quantile(sorted []float64, q float64) float64 {
-	rank := q * float64(len(sorted)-1)
-	below := int(math.Floor(rank))
-	above := min(below+1, len(sorted)-1)
-	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
-}
-
 // Accuracy returns the table's rows as a picture shows them: a colour for each quantity, statistics
 // of one latency together, or for each GPU where there is one quantity.
 func (t *Table) Accuracy() *plots.Accuracy {
@@ -228,24 +218,21 @@ func (t *Table) Accuracy() *plots.Accuracy {
 	several := slices.ContainsFunc(t.Rows, func(c Comparison) bool {
 		return QuantityFamily(c.Quantity) != QuantityFamily(t.Rows[0].Quantity)
 	})
-	var units []string
-	for i := range t.Rows {
-		c := &t.Rows[i]
-		name := c.GPU
+	names, of := grouped(t.Rows, func(c *Comparison) string {
 		if several {
-			name = QuantityFamily(c.Quantity)
+			return QuantityFamily(c.Quantity)
 		}
-		if !slices.Contains(units, c.Unit) {
-			units = append(units, c.Unit)
+		return c.GPU
+	})
+	for _, name := range names {
+		s := plots.AccuracySeries{Name: name}
+		for _, c := range of[name] {
+			s.Measured = append(s.Measured, c.Measured)
+			s.Predicted = append(s.Predicted, c.Predicted)
 		}
-		j := slices.IndexFunc(a.Series, func(s plots.AccuracySeries) bool { return s.Name == name })
-		if j < 0 {
-			j = len(a.Series)
-			a.Series = append(a.Series, plots.AccuracySeries{Name: name})
-		}
-		s := &a.Series[j]
-		s.Measured, s.Predicted = append(s.Measured, c.Measured), append(s.Predicted, c.Predicted)
+		a.Series = append(a.Series, s)
 	}
+	units, _ := grouped(t.Rows, func(c *Comparison) string { return c.Unit })
 	a.Unit = strings.Join(units, "; ")
 	return a
 }

@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	_ "embed"
-	"math"
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -64,6 +63,3 @@ func (c *Comparison) leftOut() *RowError {
 	}
 	return nil
 }
-
-// rounded returns x in parts of a unit, and 0 for −0, as all machines write it.
-func rounded(x, parts float64) float64 { return math.Round(x*parts)/parts + 0 }

@@ -87,11 +87,8 @@ func (r *Report) Summary() Summary {
 func (t *Table) summary() TableSummary {
 	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows),
 		Problems: t.Problems, Sources: t.Sources, rows: t.Rows}
-	byGroup := map[Group][]Comparison{}
-	for _, c := range t.Rows {
-		byGroup[c.Group] = append(byGroup[c.Group], c)
-	}
-	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b Group) int {
+	groups, byGroup := grouped(t.Rows, func(c *Comparison) Group { return c.Group })
+	slices.SortFunc(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.GPU, b.GPU),
 			cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType), cmp.Compare(a.TP, b.TP),
 			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Server, b.Server))
@@ -108,19 +105,9 @@ func (t *Table) summary() TableSummary {
 // quantities returns the statistics of every quantity, in the order of their first rows: those in
 // the fit and those left out apart.
 func quantities(rows []Comparison) []Statistics {
-	type kind struct {
-		quantity string
-		fit      Fit
-	}
-	var names []kind
-	of := map[kind][]Comparison{}
-	for _, c := range rows {
-		k := kind{c.Quantity, c.Fit}
-		if of[k] == nil {
-			names = append(names, k)
-		}
-		of[k] = append(of[k], c)
-	}
+	names, of := grouped(rows, func(c *Comparison) [2]string {
+		return [2]string{c.Quantity, string(c.Fit)}
+	})
 	list := make([]Statistics, len(names))
 	for i, name := range names {
 		list[i] = SumUp(of[name])

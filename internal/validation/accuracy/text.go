@@ -31,21 +31,14 @@ const briefQuantities = 8
 // WriteBrief prints a line for each of the quantities with most rows, over all tables: statistics
 // such as mean and p99 of one quantity count together. It takes twelve lines at most.
 func (s *Summary) WriteBrief(w io.Writer) error {
-	of := map[string][]Comparison{}
-	rows, families := 0, []string{}
+	var rows []Comparison
 	for i := range s.Tables {
-		rows += len(s.Tables[i].rows)
-		for _, c := range s.Tables[i].rows {
-			family := QuantityFamily(c.Quantity)
-			if of[family] == nil {
-				families = append(families, family)
-			}
-			of[family] = append(of[family], c)
-		}
+		rows = append(rows, s.Tables[i].rows...)
 	}
+	families, of := grouped(rows, func(c *Comparison) string { return QuantityFamily(c.Quantity) })
 	slices.SortStableFunc(families, func(a, b string) int { return len(of[b]) - len(of[a]) })
 	b := &bytes.Buffer{}
-	fmt.Fprintf(b, "%d predictions beside measurements, in %d tables\n", rows, len(s.Tables))
+	fmt.Fprintf(b, "%d predictions beside measurements, in %d tables\n", len(rows), len(s.Tables))
 	fmt.Fprintf(b, "  %-11s %5s %8s %8s %8s  %s\n", "error of", "rows", "median", "bias", "worst",
 		"in row")
 	for _, family := range families[:min(briefQuantities, len(families))] {
