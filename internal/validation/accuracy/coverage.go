@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -36,25 +34,19 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		return model
 	}
 	type covered struct{ gpu, engine, family, dtype string }
-	errors := map[covered]map[string][]float64{}
-	for c := range r.All() {
-		column := ColumnOf(c)
-		if c.Engine == "" || column == "" {
-			continue
-		}
-		key := covered{c.GPU, c.Engine, family(c.Model), c.DType}
-		if errors[key] == nil {
-			errors[key] = map[string][]float64{}
-		}
-		errors[key][column] = append(errors[key][column], 100*math.Abs(c.Error()))
-	}
+	rows := r.Rows(func(c *Comparison) bool { return c.Engine != "" && ColumnOf(c) != "" })
+	keys, of := grouped(rows, func(c *Comparison) covered {
+		return covered{c.GPU, c.Engine, family(c.Model), c.DType}
+	})
 	b := &strings.Builder{}
 	fmt.Fprint(b, coverageIntroduction)
 	var above covered
-	for _, key := range slices.SortedFunc(maps.Keys(errors), func(a, b covered) int {
+	slices.SortFunc(keys, func(a, b covered) int {
 		return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.engine, b.engine),
 			cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
-	}) {
+	})
+	for _, key := range keys {
+		_, errors := grouped(of[key], ColumnOf)
 		gpu, engine := key.gpu, key.engine
 		if gpu == above.gpu {
 			gpu = ""
@@ -65,7 +57,7 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		above = key
 		fmt.Fprintf(b, "| %s | %s | %s | %s |", gpu, engine, key.family, key.dtype)
 		for _, column := range []string{"TPOT", "TTFT", "rate"} {
-			fmt.Fprintf(b, " %s |", cell(errors[key][column]))
+			fmt.Fprintf(b, " %s |", cell(errors[column]))
 		}
 		b.WriteByte('\n')
 	}
@@ -88,10 +80,9 @@ what is not on this page, such as servers on other accelerators, nothing was mea
 `
 
 // cell is the number of rows and their median error in percent.
-func cell(errors []float64) string {
-	if len(errors) == 0 {
+func cell(rows []Comparison) string {
+	if len(rows) == 0 {
 		return ""
 	}
-	slices.Sort(errors)
-	return fmt.Sprintf("%d: %.0f", len(errors), Quantile(errors, 0.5))
+	return fmt.Sprintf("%d: %.0f", len(rows), SumUp(rows).Median)
 }
