@@ -195,15 +195,6 @@ func (r *row) nightly(d *deployment) {
 	}
 }
 
-// before reports whether a version is earlier than major.minor.patch. What is not a version is not.
-func before(version string, major, minor, patch int) bool {
-	var v [3]int
-	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); n < 2 {
-		return false
-	}
-	return slices.Compare(v[:], []int{major, minor, patch}) < 0
-}
-
 // rule says what holds of some rows of a table: a row of rules.csv.
 type rule struct {
 	// Table is the table, or a name by which its reader asks for rules.
@@ -215,8 +206,9 @@ type rule struct {
 	// columns a row has flags, with "--" before their names, and what is known of its server.
 	When string `csv:"when"`
 	// Key is "refuse" for rows that are left out, with Value as the reason; "weights" for their
-	// format, Value; or "drop" with a family of quantities that say nothing, for the reason Value:
-	// of these, the first rule that fits a row holds. Others are set in turn: a key of the
+	// format, Value; "engine" and "version" for those of a submission to MLPerf; or "drop" with a
+	// family of quantities that say nothing, for the reason Value: of these, the first rule that
+	// fits a row holds. Others are set in turn: a key of the
 	// scenario, such as memory.utilization; "sequences" and "tokens" for the limits of a step over
 	// all ranks, whose keys depend on the policy, and with "rank-" before them, for the limits of
 	// one rank; "version" for the release of the engine; "cache" for the format of its cache; and

@@ -2,7 +2,9 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,12 +60,8 @@ func readMLPerf(c *catalogs, t *table) []*trial {
 			best[s] = r
 		}
 	})
-	chosen := map[int]bool{}
-	for _, r := range best {
-		chosen[r.line] = true
-	}
 	return t.trials(func(r *row) (*trial, string) {
-		if !chosen[r.line] {
+		if !slices.Contains(slices.Collect(maps.Values(best)), r) {
 			return nil, ""
 		}
 		return c.mlperf(r), ""
@@ -90,8 +88,10 @@ func (c *catalogs) mlperf(r *row) *trial {
 	if r.err != nil {
 		return nil
 	}
-	m.Engine.Preset, m.version = mlperfEngine(m.accelerator.Generation, r.text("software"),
-		r.text("location"))
+	m.Engine.Preset, m.version = r.ruled("engine"), r.ruled("version")
+	if found := vllmRelease.FindStringSubmatch(r.text("software")); found != nil {
+		m.version = found[1]
+	}
 	m.find()
 	if !strings.HasSuffix(r.text("used_model"), "_dyn") { // scales found at run time
 		m.narrowCache()
@@ -134,33 +134,8 @@ func (b *benchmark) checkpoint(r *row) (model, weights string) {
 	return used[:cut], weights
 }
 
-var (
-	vllmRelease     = regexp.MustCompile(`vLLM v?(\d+\.\d+\.\d+)`)
-	tensorRTRelease = regexp.MustCompile(`TensorRT-LLM \D*(1\.\d+)|TensorRT 10\.(1[3-9])`)
-)
-
-// mlperfEngine returns the engine of a submission and its release, "" where nothing says it.
-// Submissions run on vLLM where their software names it and nothing of TensorRT, or their folder of
-// results ends in vLLM (version 0.10 at the time, which schedules step by step), and AMD's on one
-// of their own. All others run on TensorRT-LLM: on PyTorch where their software names a 1.x, or
-// TensorRT from 10.13 on, which 1.2 was the first to need (triton-inference-server/
-// tensorrtllm_backend, pull request 820). Round 5.1 names neither, and releases before 1.0 have
-// TensorRT 10.11 too: these count as compiled.
-func mlperfEngine(generation, software, results string) (engine, version string) {
-	vllm := strings.Contains(software, "vLLM") && !strings.Contains(software, "TensorRT")
-	switch {
-	case strings.HasPrefix(generation, "cdna") || vllm:
-		if found := vllmRelease.FindStringSubmatch(software); found != nil {
-			version = found[1]
-		}
-		return "vllm", version
-	case strings.Contains(results, "_vLLM/"):
-		return "vllm-v1-sync", ""
-	case tensorRTRelease.MatchString(software):
-		return "trtllm", "1.2"
-	}
-	return "trtllm-tensorrt", ""
-}
+// vllmRelease finds the release of vLLM in the software of a submission.
+var vllmRelease = regexp.MustCompile(`vLLM v?(\d+\.\d+\.\d+)`)
 
 // stageTokens is the number of tokens, and of sequences, of a step on two H100.
 const stageTokens = 1024

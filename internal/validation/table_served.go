@@ -338,7 +338,7 @@ func offlineRow(_ *catalogs, r *row, t *trial) string {
 // run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper (TensorRT-LLM,
 // docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
 func (o *trial) options(r *row, version string) {
-	compiled := version == "" || before(version, 1, 0, 0)
+	compiled := version == "" || earlier(version, "1.0")
 	if o.Engine.Preset = "trtllm"; compiled {
 		o.Engine.Preset = "trtllm-tensorrt"
 	}
