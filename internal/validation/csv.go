@@ -45,6 +45,9 @@ type kind struct {
 	Output string `csv:"output"`
 	// Tokens is "random" where prompts are random tokens; any other word means text.
 	Tokens string `csv:"tokens"`
+	// Case names a row among others of its group, with the values of columns in braces; empty where
+	// the reader of the kind does.
+	Case string `csv:"case"`
 
 	// forms are the patterns of Files.
 	forms []*regexp.Regexp

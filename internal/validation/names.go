@@ -236,12 +236,17 @@ var rules = sync.OnceValue(func() map[string][]rule {
 func (r *row) ruled(key string) string {
 	for _, u := range rules()[r.table.kind.Name] {
 		if u.Key == key && r.holds(u.When) {
-			return columnName.ReplaceAllStringFunc(u.Value, func(name string) string {
-				return r.text(strings.Trim(name, "{}"))
-			})
+			return r.fill(u.Value)
 		}
 	}
 	return ""
+}
+
+// fill puts the values of columns in place of their names in braces.
+func (r *row) fill(text string) string {
+	return columnName.ReplaceAllStringFunc(text, func(name string) string {
+		return r.text(strings.Trim(name, "{}"))
+	})
 }
 
 // know makes what is known of a row's server columns of the row.

@@ -202,12 +202,11 @@ func expertKernel(r *row, experts *models.MoE, tp, ep int, format, kind string,
 
 // Linear layers and the all-reduces of an iteration, by the network that joins the GPUs.
 func linearAllReduceRow(c *catalogs, r *row, t *trial) string {
-	network, tokens := r.required("network"), r.count("num_tokens")
-	if r.err == nil && strings.Contains(network, "pairwise") {
+	step := prefill(1, r.count("num_tokens"), 0)
+	if strings.Contains(r.required("network"), "pairwise") && r.err == nil {
 		r.fail(t.joinPairs(c))
 	}
-	t.inKernels(launchedAllReduce, prefill(1, tokens, 0), false)
-	t.Name = fmt.Sprintf("%s, %d tokens", network, tokens)
+	t.inKernels(launchedAllReduce, step, false)
 	return ""
 }
 
@@ -224,9 +223,7 @@ func (d *deployment) joinPairs(c *catalogs) error {
 // The kernels of one layer, measured apart with random data; iter_linear_ms is their sum over all
 // layers.
 func linearLayerRow(_ *catalogs, r *row, t *trial) string {
-	tokens := r.count("num_tokens")
-	t.inKernels(libraryAllReduce, prefill(1, tokens, 0), false)
-	t.Name = fmt.Sprintf("%d tokens", tokens)
+	t.inKernels(libraryAllReduce, prefill(1, r.count("num_tokens"), 0), false)
 	return ""
 }
 

@@ -207,7 +207,6 @@ func cookbookRow(_ *catalogs, r *row, t *trial) string {
 	}
 	t.Workload = clients(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
 	t.rehearsable = true
-	t.Name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
 	if requests < 2*t.count+20 {
 		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", "TTFT")
 	}
@@ -284,7 +283,6 @@ func uniqueRow(_ *catalogs, r *row, t *trial) string {
 // moment, and all prompts are computed before the first sequence decodes.
 func staticBatchRow(_ *catalogs, r *row, t *trial) string {
 	t.atOnce()
-	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
 	t.rehearsable = false
 	if t.prompt == 1 { // says nothing about the computing of prompts
 		t.rename("TTFT mean", "TTFT empty")
@@ -324,7 +322,6 @@ func offlineRow(_ *catalogs, r *row, t *trial) string {
 	t.options(r, r.text("trtllm_version"))
 	t.count = queued(t.prompt, t.output)
 	t.atOnce()
-	t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
 	if r.text("unit") == "per GPU" {
 		gpus := float64(t.Parallelism.Accelerators())
 		t.figures = func(o *outcome) map[string]float64 {

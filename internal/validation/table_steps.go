@@ -154,17 +154,15 @@ func (r *row) step() *sim.Step {
 
 // Times of single steps inside an engine: prompts that are computed together, and sequences that
 // decode at a context. TensorRT-LLM 0.5 and FasterTransformer were measured without a server.
-func firstTokenRow(_ *catalogs, r *row, t *trial) string {
+func firstTokenRow(_ *catalogs, _ *row, t *trial) string {
 	t.session = t.Engine.Preset == "trtllm-tensorrt"
 	t.inSteps(map[string]*sim.Step{"first token": prefill(t.count, t.prompt, 0)})
-	t.Name = fmt.Sprintf("batch %d, %d in", t.count, t.prompt)
 	return ""
 }
 
-func tokenTimeRow(_ *catalogs, r *row, t *trial) string {
+func tokenTimeRow(_ *catalogs, _ *row, t *trial) string {
 	t.session = t.Engine.Preset == "trtllm-tensorrt"
 	t.inSteps(map[string]*sim.Step{"token": decode(t.count, t.prompt)})
-	t.Name = fmt.Sprintf("batch %d at %d tokens", t.count, t.prompt)
 	return ""
 }
 
@@ -257,8 +255,6 @@ func batchedRow(_ *catalogs, r *row, t *trial) string {
 		return map[string]float64{"prefill rate": float64(together*t.prompt) / read.Seconds(),
 			"decode rate": float64(t.count) / token.Seconds()}
 	})
-	t.Name = fmt.Sprintf("%s, batch %d of %d tokens after %d", r.text("test"), t.count,
-		t.prompt, depth)
 	return ""
 }
 
@@ -287,7 +283,6 @@ func wideEPRow(_ *catalogs, r *row, t *trial) string {
 		return ""
 	}
 	t.kv = hardware.BF16
-	t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
 	t.clocked(func(clock *steptime.Clock) map[string]float64 {
 		rate := t.wideRate(clock, prompts, production)
 		return map[string]float64{"tokens a node": 8 * rate / float64(t.Parallelism.Data)}

@@ -86,6 +86,7 @@ func (c *catalogs) described(r *row, describe describer) (x *trial, why string) 
 	}
 	if x = c.trial(r); r.err == nil {
 		why = describe(c, r, x)
+		x.Name = cmp.Or(r.fill(r.table.kind.Case), x.Name)
 	}
 	return x, why
 }
