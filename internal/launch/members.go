@@ -47,6 +47,10 @@ func fleetOf(list []commands.Command, file files) (*Reading, error) {
 	}
 	behind := proxied(list, file)
 	var members []member
+	undivided := "" // the role of a command that names none
+	if slices.ContainsFunc(found, started.isPrefillWorker) {
+		undivided = "decode"
+	}
 	for _, s := range found {
 		m, err := s.member(file, behind)
 		if err != nil && len(found) > 1 {
@@ -55,6 +59,7 @@ func fleetOf(list []commands.Command, file files) (*Reading, error) {
 		if err != nil {
 			return nil, err
 		}
+		m.role = cmp.Or(m.role, undivided)
 		if twin := slices.IndexFunc(members, m.isTwin); twin >= 0 {
 			members[twin].replicas += m.replicas
 			continue
@@ -73,6 +78,13 @@ func fleetOf(list []commands.Command, file files) (*Reading, error) {
 		r.route(list)
 	}
 	return r, err
+}
+
+// isPrefillWorker reports whether a command starts a worker of Dynamo before 1.0 that only
+// prefills. The workers beside it then decode, and need no flag that says so
+// (examples/backends/vllm/launch/disagg.sh and deploy/disagg.yaml, Dynamo 0.4 to 0.9).
+func (s started) isPrefillWorker() bool {
+	return slices.Contains(s.words, "--is-prefill-worker")
 }
 
 // otherEngine names the engine that a command starts and that is not simulated, with the nearest;
