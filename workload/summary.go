@@ -171,6 +171,9 @@ func (c Config) when() string {
 		return "recorded times"
 	}
 	text := fmt.Sprintf("%d users", c.Users.Count)
+	if c.Users.Count == 1 {
+		text = "1 user"
+	}
 	if c.Users.Think.Mean > 0 {
 		text += ", thinking " + c.Users.Think.String()
 	}

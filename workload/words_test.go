@@ -71,6 +71,9 @@ func TestDescriptionsNameWhatIsThere(t *testing.T) {
 		}
 		config := Config{Classes: []Class{c}, Users: &Users{Count: n}}
 		before, u := fmt.Sprintf("%d users", n), config.Users
+		if n == 1 {
+			before = "1 user"
+		}
 		if rapid.Bool().Draw(rt, "think") {
 			u.Think.Mean = sim.Second
 			before += ", thinking 1s constant"
