@@ -358,8 +358,12 @@ func (d *Deployment) heading(spare int) string {
 		words += fmt.Sprintf(", %d of them spare", spare)
 	}
 	if d.Users > 0 {
-		words += fmt.Sprintf(", for %s who send %s requests a second",
-			units.Plural(d.Users, "user"), units.Figure(d.Sent))
+		send := "send"
+		if d.Users == 1 {
+			send = "sends"
+		}
+		words += fmt.Sprintf(", for %s who %s %s requests a second",
+			units.Plural(d.Users, "user"), send, units.Figure(d.Sent))
 	}
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
