@@ -213,16 +213,15 @@ func (h *Horizon) brief(a *Answer) doc.Blocks {
 	}
 	list := []string{fmt.Sprintf("%s the least cost is %s, %s.", head, a.whole(h.Cost), kinds)}
 	var begun []string
-	later := ""
+	var later []*Rental
 	for i := range h.Rentals {
-		switch r := &h.Rentals[i]; {
-		case r.From == 1:
+		if r := &h.Rentals[i]; r.From == 1 {
 			begun = append(begun, r.words(a))
-		case later == "":
-			later = "Then " + r.words(a) + "."
+		} else {
+			later = append(later, r)
 		}
 	}
-	list = append(list, "Rent now: "+strings.Join(begun, "; ")+".", later, h.late())
+	list = append(list, "Rent now: "+strings.Join(begun, "; ")+".", a.then(later), h.late())
 	if one := h.OneByOne; one != nil && one.Changes > 0 {
 		list = append(list, fmt.Sprintf("One kind at a time would cost %s, with %s of kind.",
 			h.more(a, one.Cost), units.Plural(one.Changes, "change")))
@@ -253,6 +252,24 @@ func (h *Horizon) brief(a *Answer) doc.Blocks {
 			"fast, and %s if twice as fast.", a.whole(h.HalfRegret), a.whole(*twice)))
 	}
 	return texts(list...)
+}
+
+// then says what is rented after the first month: the first of these rentals, and the number and
+// cost of the others, so that the costs of a page add up to its total.
+func (a *Answer) then(later []*Rental) string {
+	if len(later) == 0 {
+		return ""
+	}
+	words := "Then " + later[0].words(a)
+	if others := later[1:]; len(others) > 0 {
+		cost := 0.0
+		for _, r := range others {
+			cost += r.Cost
+		}
+		words += fmt.Sprintf(", and %s (%s)", units.Plural(len(others), "later rental"),
+			a.whole(cost))
+	}
+	return words + "."
 }
 
 // tables are the rentals and the needs of each kind by month.

@@ -515,7 +515,11 @@ func TestOtherFleetsAreTold(t *testing.T) {
 		"Only y would cost $30 more",
 		"Rent now: 1 replica of x, committed for 2 times 12 months ($90).",
 		"Then 2 replicas of x from month 2 to month 3, by the month ($30).", "half and with twice",
-		"no: Without commitments", "no: after the horizon")
+		"no: Without commitments", "no: after the horizon", "no: later rental")
+	short := *h
+	short.Rentals = append(slices.Clone(h.Rentals), Rental{"x", 1, 1, 4, 4, 11, 1, ""},
+		Rental{"y", 3, 1, 5, 9, 29, 1, ""})
+	says(t, plain(short.brief(a)), "by the month ($30), and 2 later rentals ($40).")
 	h.Months = 21
 	says(t, plain(h.brief(a)), "A commitment of 12 months is paid to its end, 3 months after the")
 	h.Months = 24
