@@ -198,11 +198,12 @@ func (a *Answers) Met() bool {
 type Advice struct {
 	// Replicas is the number that run. Slowdown is the factor on predicted step times, and Late the
 	// further factor on TTFT, under which they must keep the SLO, and Kept is the share of requests
-	// that do.
+	// that do; the SLO asks for Target.
 	Replicas int     `json:"replicas"`
 	Slowdown float64 `json:"slowdown"`
 	Late     float64 `json:"ttft_factor"`
 	Kept     float64 `json:"kept"`
+	Target   float64 `json:"-"`
 	// Insights explain the figures of the run, as for a scenario, and say what helps.
 	Insights []string           `json:"insights"`
 	Remedies []scenarios.Remedy `json:"remedies,omitempty"`

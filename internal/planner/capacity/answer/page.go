@@ -316,7 +316,7 @@ func (a *Advice) blocks(confidence float64) doc.Blocks {
 	return append(texts(fmt.Sprintf("With %s, steps %.3g times and TTFT %.3g times as long as "+
 		"predicted, which %.3g%% of cases stay within, %s of the requests meet the SLO.",
 		units.Plural(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
-		units.Percent(a.Kept))), items(a.Insights)...)
+		units.PercentOf(a.Kept, a.Target))), items(a.Insights)...)
 }
 
 // words says by which rules fleets were left out; nothing for nil.

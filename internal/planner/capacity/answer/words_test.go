@@ -272,6 +272,7 @@ func TestWordsOfFleets(t *testing.T) {
 		Insights: []string{"slow"}}).blocks(0.95)), "With 2 replicas, steps 1.5 times",
 		"TTFT 3 times",
 		"95% of cases", "40% of the requests", "slow")
+	says(t, plain((&Advice{Kept: 0.986, Target: 0.99}).blocks(0.95)), "98.6% of the requests")
 	d := &Deployment{Accelerators: 8}
 	says(t, d.running(), "8 accelerators", "no: average")
 	if d.MeanAccelerators() != 8 {

@@ -247,7 +247,7 @@ func Advise(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas i
 		return nil, nil // it is missed when replicas are away, with other seeds or in a longer run
 	}
 	a := &answer.Advice{Replicas: replicas, Slowdown: wrong.Steps, Late: wrong.First,
-		Kept: r.Attainment.All}
+		Kept: r.Attainment.All, Target: r.Attainment.Target}
 	// The plan itself counts replicas, so more of them is no advice.
 	if err := planner.TryRemedies(ctx, load, r, "replicas"); err != nil {
 		return nil, err
