@@ -150,8 +150,13 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 		fewer := c.Replicas < own.Replicas
 		told := fewer && likely != "" || !fewer && (own.Probability > most-Certain ||
 			own.Decides() && c.Probability <= own.Probability)
-		if c.Replicas != own.Replicas && !told && c.Decides() { // more keep it all the more
+		switch { // more keep it all the more
+		case c.Replicas == own.Replicas || told:
+		case c.Decides():
 			parts = append(parts, fmt.Sprintf("with %d%s in %s", c.Replicas, up, c.words()))
+		case fewer && own.Decides(): // a reader asks why one fewer is not the answer
+			parts = append(parts, fmt.Sprintf("with %d%s in %s to %s", c.Replicas, up,
+				units.Percent(c.Low), units.Percent(c.High)))
 		}
 	}
 	if parts != nil {

@@ -145,8 +145,8 @@ func TestWordsOfChances(t *testing.T) {
 }
 
 // A fleet's chance is told with what makes it lower than was asked for, and other numbers of
-// replicas beside it, more of them only where the fleet's own chance is not sure. What is not known
-// to a fifth is not told: nothing can be decided by it.
+// replicas beside it, more of them only where the fleet's own chance is not sure. Of what is not
+// known to a fifth, only the interval with one fewer is told: nothing else can be decided by it.
 func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 	list := []Chance{{Replicas: 4, Probability: 0.3, Low: 0.3, High: 0.3},
 		{Replicas: 5, Probability: 0.99, Low: 0.99, High: 0.99},
@@ -161,9 +161,9 @@ func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 		"each latency may be as late as in 95% of cases", "no: left out of the fit")
 	list[0].High = 0.6
 	a.Spare = 1
-	says(t, odds(), "With 6 up in more", "no: with 4")
+	says(t, odds(), "With 4 up in 30% to 60%, with 6 up in more")
 	list[1].Low, list[1].High = 0.1, 1
-	says(t, odds(), "differs too much", "no: 90%", "no: 10%", "as late as in 95% of cases")
+	says(t, odds(), "differs too much", "no: 90%", "no: 10%", "no: with 4", "as late as in 95% of cases")
 	d.Grade, list[1].Low, list[1].CameTrue, list[1].Cases = evidence.Measured, 0.9, 12, 13
 	list[1].CasesOf = evidence.Measured
 	says(t, odds(), "came true in 12 of 13 measured cases")
@@ -288,6 +288,8 @@ func TestWordsOfFleets(t *testing.T) {
 	says(t, d.heading(0), "Answer: 2 to 6 replicas of l40s (measured)", "no: spare")
 	d.Scaled = nil
 	says(t, d.heading(1), "Answer: 6 replicas of l40s, 1 of them spare (measured)")
+	says(t, (&Deployment{Users: 1, Sent: 2}).heading(0), "for 1 user who sends 2 requests a second")
+	says(t, (&Deployment{Users: 3, Sent: 2}).heading(0), "for 3 users who send 2 requests a second")
 	d.GPUHours, d.EnergyPerMillion, d.Carbon = 1.5, 70, 30
 	says(t, strings.Join(d.more(), "\n"), "1.5 GPU-hours and at most 70 Wh", "30 g of CO2")
 	d.Kept, d.KeptWithoutSpares, d.Carbon, d.Binds = 0.97, 0.93, 0, "p95 TPOT"
