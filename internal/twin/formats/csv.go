@@ -228,6 +228,13 @@ func readCSV(in *input) error {
 			"(rate, ttft_mean, …): name them with --map field=column, of the fields %s", header,
 			strings.Join(Fields(), ", "))
 	}
+	case t.has(t.first("arrival", "sent")) && (t.has("first") || t.has("ttft") || t.has("e2e")):
+		lacking := "prompt"
+		if t.has(lacking) {
+			lacking = "output"
+		}
+		return in.errorf("found the columns %.300q: those of requests, without the tokens of the "+
+			"%s; name that column by --map %s=COLUMN", header, lacking, lacking)
 	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
 	one.Load.Untimed = t.has("prompt") && !t.has("arrival") && !t.has("sent") && !t.has("step")
 	if one.Load.Untimed {
