@@ -106,11 +106,14 @@ func usual(column string) string {
 type table struct {
 	in     *input
 	header []string
-	at     map[string]int
-	scale  map[string]float64
-	row    []string
-	line   int
-	err    error
+	// comma reports whether a comma stands before decimals, as it does in spreadsheets that write
+	// semicolons between columns.
+	comma bool
+	at    map[string]int
+	scale map[string]float64
+	row   []string
+	line  int
+	err   error
 }
 
 // columns finds the column of each field.
@@ -170,7 +173,11 @@ func (t *table) number(name string) float64 {
 	if !t.known(name) {
 		return 0
 	}
-	v, err := strconv.ParseFloat(t.text(name), 64)
+	text := t.text(name)
+	if t.comma {
+		text = strings.Replace(text, ",", ".", 1)
+	}
+	v, err := strconv.ParseFloat(text, 64)
 	size, want := v, "a number from 0"
 	if slices.Contains([]string{"arrival", "sent", "first", "last"}, name) {
 		size, want = math.Abs(v), "a time"
@@ -208,7 +215,8 @@ func readCSV(in *input) error {
 	if err != nil {
 		return in.errorf("%w", err)
 	}
-	t := &table{in: in, header: header, at: map[string]int{}, scale: map[string]float64{}}
+	t := &table{in: in, header: header, comma: r.Comma == ';', at: map[string]int{},
+		scale: map[string]float64{}}
 	if err := t.columns(header); err != nil {
 		return in.errorf("%w", err)
 	}
@@ -220,6 +228,13 @@ func readCSV(in *input) error {
 		take = t.takeRequest
 	case t.has("ttft_mean") || t.has("tpot_mean"):
 		take = t.takeRun
+	case t.has(t.first("arrival", "sent")) && (t.has("first") || t.has("ttft") || t.has("e2e")):
+		lacking := "prompt"
+		if t.has(lacking) {
+			lacking = "output"
+		}
+		return in.errorf("found the columns %.300q: those of requests, without the tokens of the "+
+			"%s; name that column by --map %s=COLUMN", header, lacking, lacking)
 	case in.drawn(r, header):
 		return readTable(in)
 	default:
@@ -228,13 +243,6 @@ func readCSV(in *input) error {
 			"(rate, ttft_mean, …): name them with --map field=column, of the fields %s", header,
 			strings.Join(Fields(), ", "))
 	}
-	case t.has(t.first("arrival", "sent")) && (t.has("first") || t.has("ttft") || t.has("e2e")):
-		lacking := "prompt"
-		if t.has(lacking) {
-			lacking = "output"
-		}
-		return in.errorf("found the columns %.300q: those of requests, without the tokens of the "+
-			"%s; name that column by --map %s=COLUMN", header, lacking, lacking)
 	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
 	one.Load.Untimed = t.has("prompt") && !t.has("arrival") && !t.has("sent") && !t.has("step")
 	if one.Load.Untimed {

@@ -317,6 +317,37 @@ func TestColumnsHaveUnits(t *testing.T) {
 	})
 }
 
+// A table of requests without the lengths of prompts or answers is none of runs: the error says
+// which column is missing. Beside semicolons, a comma stands before decimals, as spreadsheets in
+// half of Europe write it.
+func TestTablesOfRequests(t *testing.T) {
+	parse := func(text string) (*observed.Observed, error) {
+		return formats.Parse("f.csv", []byte(text), formats.Options{})
+	}
+	for text, want := range map[string]string{
+		"id,arrival_s,output_tokens,ttft_ms,tpot_ms\n1,0.5,20,50,9\n":  "--map prompt=COLUMN",
+		"id,sent_s,prompt_tokens,ttft_ms,tpot_ms\n1,0.5,20,50,9\n":     "--map output=COLUMN",
+		"arrival_s,prompt_tokens,ttft_ms\n1,20,50\n":                   "tokens of the output",
+		"arrival_s,prompt_tokens,output_tokens,ttft_ms\n1,1,1,\"0,5\"": "found \"0,5\", want a number",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		request := observed.Request{Arrival: float64(rapid.IntRange(0, 1e6).Draw(t, "ms")) / 1000,
+			Prompt: 800, Output: 100, TTFT: float64(rapid.IntRange(1, 1e6).Draw(t, "µs")) / 1e6}
+		text := fmt.Sprintf("%.3f;800;100;%.3f", request.Arrival, request.TTFT*1000)
+		o, err := parse("arrival_s;prompt_tokens;output_tokens;ttft_ms\n" +
+			strings.ReplaceAll(text, ".", ","))
+		testkit.OK(t, err)
+		got := o.Runs[0].Requests[0]
+		if math.Abs(got.TTFT-request.TTFT) > 1e-9 || got.Arrival != request.Arrival {
+			t.Fatalf("%s is read as %+v", text, got)
+		}
+	})
+}
+
 // Files that one engine alone writes say which it is.
 func TestFilesOfAnEngineNameIt(t *testing.T) {
 	for _, f := range fixtures() {
