@@ -221,7 +221,7 @@ func (h *Horizon) brief(a *Answer) doc.Blocks {
 			later = append(later, r)
 		}
 	}
-	list = append(list, "Rent now: "+strings.Join(begun, "; ")+".", a.then(later), h.late())
+	list = append(list, "Rent now: "+strings.Join(begun, "; ")+".", then(later, a), h.late())
 	if one := h.OneByOne; one != nil && one.Changes > 0 {
 		list = append(list, fmt.Sprintf("One kind at a time would cost %s, with %s of kind.",
 			h.more(a, one.Cost), units.Plural(one.Changes, "change")))
@@ -256,7 +256,7 @@ func (h *Horizon) brief(a *Answer) doc.Blocks {
 
 // then says what is rented after the first month: the first of these rentals, and the number and
 // cost of the others, so that the costs of a page add up to its total.
-func (a *Answer) then(later []*Rental) string {
+func then(later []*Rental, a *Answer) string {
 	if len(later) == 0 {
 		return ""
 	}
