@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -35,5 +37,28 @@ func TestLongContextsCutPrompts(t *testing.T) {
 			t.Errorf("%s under vLLM %s %s has %s with %v, want a token budget of %s, chunked: %s",
 				c.model, c.engine, c.more, b.Policy, b.Params, c.budget, c.chunked)
 		}
+	}
+}
+
+// A stretched context takes longer prompts, and changes nothing else: the same requests have the
+// same latencies as in the model's own context. A longer max-model-len is refused without it.
+func TestStretchedContext(t *testing.T) {
+	text := "model: qwen3-8b\nhardware: h100-sxm\nworkload: {rate: 2/s, requests: 50, " +
+		"prompt: 4000, output: 50}\n"
+	own := runYAML(t, text, "engine.max-model-len=40960")
+	stretched := runYAML(t, text, "engine.max-model-len=131072", "engine.stretch-context=true")
+	if !reflect.DeepEqual(own.Latencies, stretched.Latencies) {
+		t.Errorf("stretched: %+v, want %+v", stretched.Latencies, own.Latencies)
+	}
+	long := runYAML(t, text, "engine.max-model-len=131072", "engine.stretch-context=true",
+		"workload.rate=0.01/s", "workload.prompt=100000")
+	if long.Completed != 50 {
+		t.Errorf("%d of 50 requests of 100,000 tokens are answered", long.Completed)
+	}
+	f, err := Parse("t.yaml", []byte(text+"engine: {max-model-len: 40961}\n"))
+	testkit.OK(t, err)
+	if _, err = f.Build(policies.Default()); err == nil ||
+		!strings.Contains(err.Error(), "for YaRN set engine.stretch-context=true") {
+		t.Errorf("a context of 40,961 tokens: %v", err)
 	}
 }

@@ -24,9 +24,10 @@ func (p *server) planMemory() {
 	p.unspread = p.Config
 	model, longest := p.Config.Model, p.Config.Model.MaxContext
 	p.numberFormats()
-	if asked := p.s.Engine.MaxModelLen; longest > 0 && asked > longest {
-		p.problem("engine.max-model-len", "found %d; %s was made for contexts of at most %d tokens",
-			asked, model.Name, longest)
+	asked := p.s.Engine.MaxModelLen
+	if longest > 0 && asked > longest && !p.s.Engine.StretchContext {
+		p.problem("engine.max-model-len", "found %d; %s was made for contexts of at most %d "+
+			"tokens (for YaRN set engine.stretch-context=true)", asked, model.Name, longest)
 		return
 	}
 	degrees := &p.s.Parallelism

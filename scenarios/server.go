@@ -56,6 +56,7 @@ type Engine struct {
 	KVCache          string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8,fp4" jsonschema:"Number format of the KV cache. Default: that of activations."`
 	EncoderCache     int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
 	MaxModelLen      int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
+	StretchContext   bool   `json:"stretch-context,omitempty" jsonschema:"Whether max-model-len may be longer than the context for which the model was made, as with YaRN (--hf-overrides, --json-model-override-args, VLLM_ALLOW_LONG_MAX_MODEL_LEN). What it does to the texts is not predicted."`
 
 	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps. Default: 1."`
 	Factors      Factors `json:"factors,omitzero" jsonschema:"Factors on parts of a step, as llmsim twin adapt fits them. Default: 1 each, or those of deployment."`

@@ -93,6 +93,10 @@ func (d *Replica) missing(e *Engine) (list []string) {
 		say("memory %s: %s keeps what layers with windows and states need, as hybrid does",
 			d.Memory.Policy, e.Name)
 	}
+	if d.Engine.StretchContext {
+		say("engine.stretch-context: no flag is written for it; give the checkpoint's rope_scaling, " +
+			"as its model card says")
+	}
 	d.missingHostMemory(e, say)
 	e.missingStart(d, say)
 	if from := optsIn().From; e.Name == "vllm" && d.Role != "mixed" &&

@@ -291,8 +291,14 @@ func TestSpellingsMeanOneThing(t *testing.T) {
 		"--enforce-eager True":                           "engine.eager=true",
 		"--enable-prefix-caching=false --enforce-eager": "engine.eager=true " +
 			"memory.policy=paged",
-		"--enable-prefix-caching False":                                 "memory.policy=paged",
-		"--is-prefill-worker":                                           "pool=prefill",
+		"--enable-prefix-caching False": "memory.policy=paged",
+		"--is-prefill-worker":           "pool=prefill",
+		`--rope-scaling {"rope_type":"yarn","factor":4.0} --max-model-len 131072`: "engine.max-" +
+			"model-len=131072 engine.stretch-context=true",
+		`--hf-overrides {"rope_scaling":{"rope_type":"yarn","factor":4}}`: "engine.stretch-" +
+			"context=true",
+		`--hf-overrides {"text_config":{"max_position_embeddings":9}}`:  "engine.stretch-context=true",
+		`--hf-overrides {"architectures":["X"]}`:                        "",
 		`--is-decode-worker --kv-transfer-config {"kv_role":"kv_both"}`: "pool=decode",
 		`--kv-transfer-config {"kv_role":"kv_both"} --is-decode-worker`: "pool=decode",
 		"--kv-transfer-config.kv_role kv_consumer":                      "pool=decode",

@@ -379,12 +379,14 @@ func redundantExperts(text string) (string, error) {
 }
 
 // overrides reads the keys of a model's config that JSON replaces. Those of sizes and formats are
-// an error, in any part of it; others, such as those of RoPE, are left out.
+// an error, in any part of it. Those of RoPE or of the longest context stretch it, and others are
+// left out.
 func overrides(text string) (string, error) {
 	var config map[string]any
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return "", fmt.Errorf("found %q; want JSON: %w", text, err)
 	}
+	stretches := false
 	for open := []map[string]any{config}; len(open) > 0; open = open[1:] {
 		for _, key := range slices.Sorted(maps.Keys(open[0])) {
 			if inner, is := open[0][key].(map[string]any); is {
@@ -394,7 +396,12 @@ func overrides(text string) (string, error) {
 				return "", fmt.Errorf("%s is another model: name it by the path of such a "+
 					"config.json", key)
 			}
+			stretches = stretches || strings.HasPrefix(key, "rope_") ||
+				key == "max_position_embeddings"
 		}
+	}
+	if stretches {
+		return "true", nil
 	}
 	return "", leftOut("it changes no size")
 }

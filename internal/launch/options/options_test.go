@@ -24,6 +24,7 @@ func TestFlagsThatAreReadArePublished(t *testing.T) {
 		"--enable-nsa-prefill-context-parallel", "--enable-prefill-context-parallel", // and 0.5
 		"-O", "--optimization-level", // vLLM, one before and one since v0.15
 		"--swap-space", "--disable-log-requests", "--cuda-graph-sizes", // vLLM before v0.12
+		"--rope-scaling",                                                  // vLLM before v0.11
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
 		"--linear-backend",
 		"--prefill-schedule-interval",

@@ -82,6 +82,11 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 	if err := r.chooseBackends(); err != nil {
 		return nil, err
 	}
+	_, stretched := r.Terms["engine.stretch-context"]
+	if _, given := r.Terms["engine.max-model-len"]; stretched && !given {
+		r.Note("%s: the longest context that it gives is not computed; set engine.max-model-len",
+			r.Flags["engine.stretch-context"])
+	}
 	if off, given := r.Terms["engine.eager"]; off == "false" {
 		r.Take("engine.eager")
 	} else if given { // without graphs, the size of the largest says nothing
