@@ -317,7 +317,7 @@ func TestColumnsHaveUnits(t *testing.T) {
 	})
 }
 
-// A table of requests without the lengths of prompts or answers is none of runs: the error says
+// A table of requests without the lengths of prompts or answers is not one of runs: the error says
 // which column is missing. Beside semicolons, a comma stands before decimals, as spreadsheets in
 // half of Europe write it.
 func TestTablesOfRequests(t *testing.T) {
