@@ -681,7 +681,13 @@ func TestOtherEnginesAreRead(t *testing.T) {
 			"len=8192 engine.preset=llama.cpp memory.tokens=8192 model=a.gguf",
 		"text-generation-launcher --model-id Qwen/Qwen3-32B --quantize bitsandbytes": "engine." +
 			"weights=int8 model=Qwen/Qwen3-32B",
-		"vllm serve Qwen/Qwen3-8B --dtype float32": "engine.weights=fp32 model=Qwen/Qwen3-8B",
+		"text-generation-launcher --model-id m --max-concurrent-requests 64": slots + "=64 model=m",
+		"text-generation-launcher --model-id m --max-batch-size 64 --max-concurrent-requests " +
+			"256": slots + "=64 model=m",
+		"MAX_CONCURRENT_REQUESTS=8 text-generation-launcher --model-id m --max-batch-size " +
+			"64": slots + "=8 model=m",
+		"text-generation-launcher --model-id m --max-batch-size 32": slots + "=32 model=m",
+		"vllm serve Qwen/Qwen3-8B --dtype float32":                  "engine.weights=fp32 model=Qwen/Qwen3-8B",
 		"docker run -p 1:1 ghcr.io/huggingface/text-generation-inference:3.3.5 --model-id " +
 			"Qwen/Qwen3-32B --num-shard 4": "model=Qwen/Qwen3-32B parallelism.tensor=4",
 	} {

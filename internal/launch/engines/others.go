@@ -169,6 +169,13 @@ func tgi() *Engine {
 			if weights := r.Terms["engine.weights"]; strings.HasPrefix(weights, "int4") {
 				r.Note("--quantize: kernels are vLLM's")
 			}
+			// More requests than these are refused, so that a batch has no more either.
+			concurrent, given := r.Take("concurrent")
+			if n := r.Number("batching.max-sequences", 0); given && n == 0 {
+				r.Set("batching.max-sequences", concurrent)
+			} else if most, err := strconv.Atoi(concurrent); err == nil && most < n {
+				r.Set("batching.max-sequences", concurrent)
+			}
 		},
 	}
 }
