@@ -94,8 +94,8 @@ func (d *Replica) missing(e *Engine) (list []string) {
 			d.Memory.Policy, e.Name)
 	}
 	if d.Engine.StretchContext {
-		say("engine.stretch-context: no flag is written for it; give the checkpoint's rope_scaling, " +
-			"as its model card says")
+		say("engine.stretch-context: no flag is written for it; give the checkpoint's " +
+			"rope_scaling, as its model card says")
 	}
 	d.missingHostMemory(e, say)
 	e.missingStart(d, say)

@@ -297,7 +297,8 @@ func TestSpellingsMeanOneThing(t *testing.T) {
 			"model-len=131072 engine.stretch-context=true",
 		`--hf-overrides {"rope_scaling":{"rope_type":"yarn","factor":4}}`: "engine.stretch-" +
 			"context=true",
-		`--hf-overrides {"text_config":{"max_position_embeddings":9}}`:  "engine.stretch-context=true",
+		`--hf-overrides {"text_config":{"max_position_embeddings":9}}`: "engine." +
+			"stretch-context=true",
 		`--hf-overrides {"architectures":["X"]}`:                        "",
 		`--is-decode-worker --kv-transfer-config {"kv_role":"kv_both"}`: "pool=decode",
 		`--kv-transfer-config {"kv_role":"kv_both"} --is-decode-worker`: "pool=decode",

@@ -325,10 +325,11 @@ func TestTablesOfRequests(t *testing.T) {
 		return formats.Parse("f.csv", []byte(text), formats.Options{})
 	}
 	for text, want := range map[string]string{
-		"id,arrival_s,output_tokens,ttft_ms,tpot_ms\n1,0.5,20,50,9\n":  "--map prompt=COLUMN",
-		"id,sent_s,prompt_tokens,ttft_ms,tpot_ms\n1,0.5,20,50,9\n":     "--map output=COLUMN",
-		"arrival_s,prompt_tokens,ttft_ms\n1,20,50\n":                   "tokens of the output",
-		"arrival_s,prompt_tokens,output_tokens,ttft_ms\n1,1,1,\"0,5\"": "found \"0,5\", want a number",
+		"id,arrival_s,output_tokens,ttft_ms,tpot_ms\n1,0.5,20,50,9\n": "--map prompt=COLUMN",
+		"id,sent_s,prompt_tokens,ttft_ms,tpot_ms\n1,0.5,20,50,9\n":    "--map output=COLUMN",
+		"arrival_s,prompt_tokens,ttft_ms\n1,20,50\n":                  "tokens of the output",
+		"arrival_s,prompt_tokens,output_tokens,ttft_ms\n1,1,1,\"0,5\"": "" +
+			"found \"0,5\", want a number",
 	} {
 		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

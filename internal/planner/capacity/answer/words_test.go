@@ -163,7 +163,8 @@ func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 	a.Spare = 1
 	says(t, odds(), "With 4 up in 30% to 60%, with 6 up in more")
 	list[1].Low, list[1].High = 0.1, 1
-	says(t, odds(), "differs too much", "no: 90%", "no: 10%", "no: with 4", "as late as in 95% of cases")
+	says(t, odds(), "differs too much", "no: 90%", "no: 10%", "no: with 4",
+		"as late as in 95% of cases")
 	d.Grade, list[1].Low, list[1].CameTrue, list[1].Cases = evidence.Measured, 0.9, 12, 13
 	list[1].CasesOf = evidence.Measured
 	says(t, odds(), "came true in 12 of 13 measured cases")
