@@ -687,7 +687,8 @@ func TestOtherEnginesAreRead(t *testing.T) {
 		"MAX_CONCURRENT_REQUESTS=8 text-generation-launcher --model-id m --max-batch-size " +
 			"64": slots + "=8 model=m",
 		"text-generation-launcher --model-id m --max-batch-size 32": slots + "=32 model=m",
-		"vllm serve Qwen/Qwen3-8B --dtype float32":                  "engine.weights=fp32 model=Qwen/Qwen3-8B",
+		"vllm serve Qwen/Qwen3-8B --dtype float32": "engine.weights=fp32 " +
+			"model=Qwen/Qwen3-8B",
 		"docker run -p 1:1 ghcr.io/huggingface/text-generation-inference:3.3.5 --model-id " +
 			"Qwen/Qwen3-32B --num-shard 4": "model=Qwen/Qwen3-32B parallelism.tensor=4",
 	} {

@@ -199,7 +199,8 @@ func TestReadPools(t *testing.T) {
 		"Dynamo": {dynamoPools, "fleet.pools=[{role: decode, replicas: 2}, {role: prefill, " +
 			"replicas: 3, parallelism: {tensor: 2}}] model=Qwen/Qwen3-0.6B routing=prefix-aware"},
 		"Dynamo, decode without a flag": {
-			strings.ReplaceAll(dynamoPools, ", --is-decode-worker", ""), "fleet.pools=[{role: decode, replicas: 2}, {role: prefill, replicas: 3, parallelism: " +
+			strings.ReplaceAll(dynamoPools, ", --is-decode-worker", ""), "fleet.pools=[{role: " +
+				"decode, replicas: 2}, {role: prefill, replicas: 3, parallelism: " +
 				"{tensor: 2}}] model=Qwen/Qwen3-0.6B routing=prefix-aware"},
 		"Dynamo, script": {"CUDA_VISIBLE_DEVICES=0 python3 -m dynamo.vllm " +
 			"--model m &\nCUDA_VISIBLE_DEVICES=1 python3 -m dynamo.vllm --model m &\n" +
