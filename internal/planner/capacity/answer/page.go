@@ -120,11 +120,11 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 	return slices.Concat(parts...), lines
 }
 
-// odds says, one idea a line, how likely the fleet keeps the SLO, how often such a chance came
-// true, and what fewer replicas would risk and cost.
-func (d *Deployment) odds(a *Answer) (list []string) {
+// odds says how likely the fleet keeps the SLO, how often such a chance came true, and, one idea a
+// line, what fewer replicas would risk and cost.
+func (d *Deployment) odds(a *Answer) (sure, known string, list []string) {
 	if len(d.Chances) == 0 {
-		return nil
+		return "", "", nil
 	}
 	up := ""
 	if a.Spare > 0 {
@@ -133,16 +133,17 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 	own, likely := d.chance(), a.likely()
 	asked := fmt.Sprintf("each latency may be as late as in %.4g%% of cases", 100*a.Confidence)
 	if !own.Decides() {
-		list = append(list, "How sure: "+asked+"; a chance of both together differs too much "+
-			"from draw to draw of the load to be told.")
+		sure = "How sure: " + asked + "; a chance of both together differs too much from draw to " +
+			"draw of the load to be told."
 	} else {
-		words := fmt.Sprintf("How sure: the SLO is kept in %s of cases over all errors of "+
+		sure = fmt.Sprintf("How sure: the SLO is kept in %s of cases over all errors of "+
 			"predictions", own.words())
 		if own.Probability < a.Confidence {
-			words += "; " + asked
+			sure += "; " + asked
 		}
-		list = append(list, words+"."+verified(evidence.ForecastOf{
-			Evidence: own.CasesOf, Kept: own.CameTrue, Cases: own.Cases}))
+		sure += "."
+		known = verified(evidence.ForecastOf{
+			Evidence: own.CasesOf, Kept: own.CameTrue, Cases: own.Cases})
 	}
 	most, _ := d.Grade.Supported(1, false)
 	var parts []string
@@ -163,7 +164,7 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 		words := strings.Join(parts, ", ") + " of cases."
 		list = append(list, strings.ToUpper(words[:1])+words[1:])
 	}
-	return append(list, likely)
+	return sure, known, append(list, likely)
 }
 
 // chance returns the answer's own chance, the last but one.

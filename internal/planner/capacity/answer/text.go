@@ -136,7 +136,9 @@ func (a *Answer) addFleet(g *page, whole bool) {
 		g.add(essential, texts("SLO: "+a.slo()+"."),
 			texts(fmt.Sprintf("SLO: one for each of %d classes.", len(a.ClassSLOs))))
 		a.addKept(g)
-		g.text(likely, d.odds(a)...)
+		sure, known, fewer := d.odds(a)
+		g.add(likely, texts(sure+known), texts(sure))
+		g.text(likely, fewer...)
 		g.text(reasons, d.Law.words(whole))
 	}
 	a.addOthersOff(g)

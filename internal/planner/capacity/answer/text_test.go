@@ -12,9 +12,10 @@ import (
 )
 
 // A page of which every part is long, as those of spot fleets with a base are, and one of several
-// such models have 25 lines of 80 columns. The fleets, their prices, and whether predictions for
-// them are known to be off are on each, and in what way on pages with room for it; and of one or
-// two models, what they cost without an FP8 cache.
+// such models, divided loads included, have 25 lines of 80 columns. The fleets, their prices, and
+// whether predictions for them are known to be off are on each, and in what way on pages with room
+// for it; and of one or two models, what they cost without an FP8 cache. Of more models than there
+// is room for, a line says of each what it costs and how sure that is.
 func TestLongPagesAreCut(t *testing.T) {
 	const label = "1 × h100-sxm spot in us-east at $1.5/h, 1 of them on-demand at $2.99/h"
 	long := Answer{Name: "long", Load: strings.Repeat("prompts and answers ", 20),
@@ -53,10 +54,38 @@ func TestLongPagesAreCut(t *testing.T) {
 				len(models)%3 {
 			t.Errorf("%d models:\n%s", len(models), page)
 		}
-		for line := range strings.Lines(page) {
-			if utf8.RuneCountInString(line) > 81 {
-				t.Errorf("more than 80 columns: %s", line)
-			}
+		inColumns(t, page)
+	}
+	long.PricesOf = []Price{{Provider: "a"}, {Provider: "b"}}
+	long.ClassesTogether = 30
+	none := &Answer{Name: "out of reach", Nearest: &Nearest{Label: label}}
+	for n := 2; n <= 7; n++ {
+		all := &Answers{Models: slices.Repeat([]*Answer{&long}, n), Hourly: 10.49 * float64(n),
+			Divided: &Divided{Seeds: 3, Requests: 12345, Kept: 0.9912}}
+		if n > 3 {
+			all.Models[n-1] = none
+		}
+		var out strings.Builder
+		testkit.OK(t, all.Write(&out, Short))
+		page := strings.Join(strings.Fields(out.String()), " ")
+		if strings.Count(out.String(), "\n") > 25 || !strings.Contains(page, "Together: ") ||
+			!strings.Contains(page, "One fleet for all prompts would cost $30.00 an hour.") ||
+			!strings.Contains(page, "99.12% of 12,345 requests meet the SLO") ||
+			!strings.Contains(page, "Prices are of several sources.") ||
+			strings.Count(page, "$10.49") != n-n/4 || !strings.Contains(page, "50%") ||
+			!strings.Contains(strings.ToLower(page), "known to be off") {
+			t.Errorf("%d models:\n%s", n, out.String())
+		}
+		inColumns(t, out.String())
+	}
+}
+
+// inColumns checks that no line of a page is longer than 80 columns.
+func inColumns(t *testing.T, page string) {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		if utf8.RuneCountInString(line) > 81 {
+			t.Errorf("more than 80 columns: %s", line)
 		}
 	}
 }

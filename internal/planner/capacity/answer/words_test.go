@@ -144,6 +144,12 @@ func TestWordsOfChances(t *testing.T) {
 	says(t, (&Chance{Probability: 0.5, Low: 0.4, High: 0.6}).words(), "50% (40%–60%)")
 }
 
+// oddsOf returns what is said of how sure a fleet is.
+func oddsOf(d *Deployment, a *Answer) string {
+	sure, known, fewer := d.odds(a)
+	return strings.Join(append([]string{sure + known}, fewer...), "\n")
+}
+
 // A fleet's chance is told with what makes it lower than was asked for, and other numbers of
 // replicas beside it, more of them only where the fleet's own chance is not sure. Of what is not
 // known to a fifth, only the interval with one fewer is told: nothing else can be decided by it.
@@ -153,7 +159,7 @@ func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 		{Replicas: 6, Probability: 1, Low: 1, High: 1}}
 	d := &Deployment{Grade: evidence.Here, Chances: list}
 	a := &Answer{Confidence: 0.95, Chosen: d}
-	odds := func() string { return strings.Join(d.odds(a), "\n") }
+	odds := func() string { return oddsOf(d, a) }
 	says(t, odds(), "kept in more than 98%", "With 4 in 30% of cases.", "no: with 6",
 		"no: each latency")
 	list[1] = Chance{Replicas: 5, Probability: 0.9, Low: 0.85, High: 0.95}
@@ -194,9 +200,9 @@ func TestWordsOfEvenOdds(t *testing.T) {
 		{Replicas: 2, Probability: 0.7, Low: 0.7, High: 0.7},
 		{Replicas: 3, Probability: 1, Low: 1, High: 1}, {Replicas: 4}}}
 	a := &Answer{Currency: "EUR", Chosen: d}
-	says(t, strings.Join(d.odds(a), "\n"), "With 2 in 70%", "no: even odds")
+	says(t, oddsOf(d, a), "With 2 in 70%", "no: even odds")
 	d.Likely = &CheaperFleet{2, 6, 3, 0.7}
-	says(t, strings.Join(d.odds(a), "\n"), "no: With 2", "At even odds: 2 replicas of them for "+
+	says(t, oddsOf(d, a), "no: With 2", "At even odds: 2 replicas of them for "+
 		"€6.00 an hour (70%); the sure answer costs €3.00 more.")
 	a.Confidence = 1.1 // which no chance is
 	says(t, a.likely(), "(70%); the answer costs €3.00 more.")
