@@ -174,8 +174,6 @@ func TestWrongInputsToTheTwin(t *testing.T) {
 			"", []string{"a.csv: run a", "begin anew with request 241 of 480"}},
 		"a copy": {"a.csv", rowsAt(1, true, slices.Concat(one, one)...), "",
 			[]string{"a.csv", "found 240 requests twice"}},
-		"decimal commas": {"a.csv", strings.ReplaceAll(replaced(",", ";"), ".", ","), "",
-			[]string{"a.csv: line 2", `arrival_s: found "0,000000"`}},
 		"UTF-16":  {"a.csv", wide, "", []string{"found text in UTF-16, want UTF-8"}},
 		"nothing": {"a.csv", "\n", "", []string{"a.csv: found an empty file"}},
 		"other columns": {"a.csv", replaced(requests, "a,b,c,d,e"), "",
@@ -186,7 +184,9 @@ func TestWrongInputsToTheTwin(t *testing.T) {
 		"a byte order mark": {"a.csv", "\ufeff" + good, "", nil},
 		"lines of Windows":  {"a.csv", replaced("\n", "\r\n"), "", nil},
 		"semicolons":        {"a.csv", replaced(",", ";"), "", nil},
-		"tabs":              {"a.csv", replaced(",", "\t"), "", nil},
+		"decimal commas": {"a.csv", strings.ReplaceAll(replaced(",", ";"), ".", ","), "",
+			nil},
+		"tabs": {"a.csv", replaced(",", "\t"), "", nil},
 		"units in names": {"a.csv", replaced(requests, "Arrival (s),Prompt tokens,Output tokens,"+
 			"TTFT (s),E2E (s)"), "", nil},
 	} {
