@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,24 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 			if diff := cmp.Diff(want, got.(judge.Trial)); diff != "" {
 				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)
 			}
+		}
+	}
+}
+
+// A queue is said to grow where replicas hardly rest, and not where only the texts of conversations
+// grow.
+func TestQueuesGrowWhereReplicasDoNotRest(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 3/s, sessions: {turns: 6, think: 15s}, prompt: 2000, output: 150}
+slo: {ttft: 500ms, tpot: 40ms, percentile: 95}
+menu: {hardware: [h100-sxm], tensor: [1], tune: none}
+`)
+	for replicas, full := range map[int]bool{1: true, 11: false} {
+		trial, _, err := s.Simulate(t.Context(), s.options[0], replicas, s.options[0].Worst(), 0)
+		testkit.OK(t, err)
+		if strings.Contains(trial.Limit, "the queue grows") != full {
+			t.Errorf("%d replicas: %s", replicas, trial.Limit)
 		}
 	}
 }

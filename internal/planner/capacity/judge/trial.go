@@ -95,9 +95,10 @@ func (t Trial) Under(late asked.Late) Trial {
 	return t
 }
 
-// grows says that the queue grows, where it does.
+// grows says that the queue grows, where it does. Latencies of conversations grow as well, while
+// their texts do.
 func (t *Trial) grows() string {
-	if t.Growing {
+	if t.Growing && t.Causes.Full {
 		return ", and the queue grows"
 	}
 	return ""
@@ -115,6 +116,18 @@ func classOf(g *asked.Clause) string {
 type Causes struct {
 	First string `json:"first"`
 	Other string `json:"other"`
+	// Full is set where a pool, or a link between pools, hardly rests: elsewhere no queue grows.
+	Full bool `json:"full,omitempty"`
+}
+
+// full is the share of the time from which on replicas and links hardly rest.
+const full = 0.9
+
+// causes returns what a run was late for.
+func causes(r *scenarios.Result) Causes {
+	return Causes{diagnosis.Cause(r, true), diagnosis.Cause(r, false), r.Busy >= full ||
+		r.Fleet != nil && r.Fleet.LinkBusy >= full ||
+		slices.ContainsFunc(r.Pools, func(p scenarios.PoolResult) bool { return p.Busy >= full })}
 }
 
 // Verdict is the decision whether a rate is sustained.
@@ -307,7 +320,7 @@ func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 	if class, ok := r.Classes[g.Class]; ok {
 		a = &class.Attainment
 	}
-	t.Causes = Causes{diagnosis.Cause(r, true), diagnosis.Cause(r, false)}
+	t.Causes = causes(r)
 	latency, kept := diagnosis.Worst(a)
 	first, words := latency == "TTFT", fmt.Sprintf("%s of the requests keep the limit of %s",
 		units.PercentOf(kept, g.Target), latency)
