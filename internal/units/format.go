@@ -86,8 +86,8 @@ func Significant(x float64, digits int) string {
 	return strconv.FormatFloat(Rounded(x, digits), 'f', -1, 64)
 }
 
-// Rounded returns the number nearest to x that has so many significant digits at most. Figures that
-// machines compute alike but for their last bits are equal after it.
+// Rounded returns x with at most the given number of significant digits. It makes figures equal
+// that machines compute alike but for the last bits.
 func Rounded(x float64, digits int) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"cmp"
 	"embed"
 	"encoding/csv"
 	"errors"
@@ -307,37 +306,17 @@ func (r *row) text(column string) string {
 	return r.table.stated[column]
 }
 
-// started returns the flags with which the server of a row was started, by name: as some columns
-// have them, name=value or name value, separated by ";" or ",", or as in a command. A name that
-// begins with "?" is in doubt.
+// started returns the flags with which the server of a row was started, by name, as its columns
+// have them. A name that begins with "?" is in doubt.
 func (r *row) started() map[string]string {
-	if r.flags != nil {
-		return r.flags
-	}
-	r.flags = map[string]string{}
-	for _, column := range []string{"script_flags", "flags", "other_flags", "what"} {
-		text := r.text(column)
-		for _, m := range longFlag.FindAllStringSubmatch(text, -1) {
-			r.flags[m[1]] = cmp.Or(m[2], "true")
-		}
-		if strings.Contains(text, "--") {
-			continue
-		}
-		for _, flag := range strings.FieldsFunc(text, func(c rune) bool {
-			return c == ';' || c == ','
-		}) {
-			flag = strings.TrimSpace(flag)
-			if end := strings.IndexAny(flag, "= "); end > 0 {
-				r.flags[flag[:end]] = flag[end+1:]
-			} else {
-				r.flags[flag] = "true"
-			}
+	if r.flags == nil {
+		r.flags = map[string]string{}
+		for _, column := range []string{"script_flags", "flags", "other_flags", "what"} {
+			writtenFlags(r.flags, r.text(column))
 		}
 	}
 	return r.flags
 }
-
-var longFlag = regexp.MustCompile(`--([\w-]+)(?:[ =]([^-\s]\S*))?`)
 
 // required returns the value of a column that may not be empty.
 func (r *row) required(column string) string {

@@ -296,11 +296,11 @@ func staticBatchRow(_ *catalogs, r *row, t *trial) string {
 	return ""
 }
 
-// TensorRT-LLM's throughput benchmark: all requests are queued at once. A request of compiled
-// engines is admitted when there is memory for its full length, and the cache takes 95 % of the
-// memory that is left. Their limits are those that trtllm-bench 0.14 builds (rules.csv).
-// queued is how many requests the benchmark queues, by their length: 3,000 but for these
-// (TensorRT-LLM, docs/source/performance/ perf-overview.md, "Preparing a Dataset").
+// queued returns how many requests of a length TensorRT-LLM's throughput benchmark queues at once:
+// 3,000 but for these (TensorRT-LLM, docs/source/performance/perf-overview.md, "Preparing a
+// Dataset"). A compiled engine admits a request when there is memory for its full length, and its
+// cache takes 95 % of the memory that is left. rules.csv has the limits with which trtllm-bench
+// 0.14 compiles engines.
 func queued(prompt, output int) int {
 	switch [2]int{prompt, output} {
 	case [2]int{128, 128}:

@@ -136,8 +136,8 @@ var published = sync.OnceValue(func() *table {
 	return t
 })
 
-// readSiliconApart reads servers with prefill and decode apart: those that name the number of
-// workers, or that are published.
+// readSiliconApart reads servers with prefill and decode apart. The row or fleets.csv must have the
+// number of workers of each.
 func readSiliconApart(c *catalogs, t *table) []*trial {
 	return t.trials(func(r *row) (*trial, string) {
 		known := r.text("prefill_workers") != "" && r.text("decode_workers") != ""
