@@ -346,7 +346,7 @@ func readers() map[string]func(c *catalogs, t *table) []*trial {
 		"static_batch":         trials(staticBatchRow),
 		"offline_throughput":   trials(offlineRow),
 		"offline_recent":       trials(offlineRow),
-		"silicon":              trials(siliconClients),
+		"silicon":              readSilicon,
 		"silicon_app":          trials(appRow),
 		"served":               trials(serverRow),
 		"sglang_cookbook":      trials(cookbookRow),

@@ -3,7 +3,6 @@ package validation
 import (
 	"fmt"
 	"strings"
-	"sync"
 )
 
 // Servers at a fixed number of clients, aggregated or with prefill and decode apart
@@ -15,7 +14,17 @@ import (
 // whose experts are spread over another number of GPUs, rows that multi-token prediction must have
 // made faster than a similar row, rows whose layout is in doubt (?layout), and others that the
 // tables' notes name.
-// siliconClients reads aggregated servers, readSiliconApart servers with both ends apart.
+// readSilicon reads aggregated servers. readSiliconApart reads rows with prefill and decode apart.
+func readSilicon(c *catalogs, t *table) []*trial {
+	drafted := speculativeTwins(t)
+	return t.trials(func(r *row) (*trial, string) {
+		if drafted[r.line] {
+			return nil, "faster than its twin: multi-token prediction was on"
+		}
+		return c.described(r, siliconClients)
+	})
+}
+
 func siliconClients(_ *catalogs, r *row, t *trial) string {
 	t.spread(r, "attention_dp", "moe_ep")
 	if why := otherExperts(r); r.err != nil || why != "" {
@@ -122,72 +131,41 @@ func appRow(_ *catalogs, r *row, t *trial) string {
 	return t.mtp(r, r.text("spec_method") != "none", nightlyDrafts(t.Engine.Preset, p.Data > 1))
 }
 
-// published is a row of fleets.csv: the workers of a measured row, by its columns.
-var published = sync.OnceValue(func() *table {
-	f, err := ownTables.Open("fleets.csv")
-	if err != nil {
-		panic(err) // the table is part of the program
-	}
-	defer f.Close()
-	t, err := readTable("fleets.csv", f)
-	if err != nil {
-		panic(err)
-	}
-	return t
-})
-
-// readSiliconApart reads servers with prefill and decode apart. The row or fleets.csv must have the
-// number of workers of each.
-func readSiliconApart(c *catalogs, t *table) []*trial {
-	return t.trials(func(r *row) (*trial, string) {
-		known := r.text("prefill_workers") != "" && r.text("decode_workers") != ""
-		for _, f := range published().rows {
-			if f.text("ttft_ms") == r.text("ttft_ms") && f.text("tpot_ms") == r.text("tpot_ms") &&
-				(f.text("unknown") == "") == known {
-				for i, column := range f.table.header {
-					r.learn(column, f.fields[i])
-				}
-			}
-		}
-		if why := r.ruled("refuse"); why != "" {
-			return nil, why
-		}
-		x := c.siliconPools(r)
-		if x != nil && !known {
-			x.Name = "workers unknown, " + x.Name
-		} else if x != nil {
-			x.Name = "workers known, " + x.Name
-		}
-		return x, ""
-	})
-}
-
-// siliconPools returns what a row describes: clients of servers with prefill and decode apart.
-func (c *catalogs) siliconPools(r *row) *trial {
+// siliconPools returns what a row and, unless it is nil, the published fleet describe: clients of
+// servers with prefill and decode apart.
+func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 	engine := r.engine("backend")
 	t := &trial{count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
 		least: drawnLength, part: part{measured: r.figures()}}
 	s := &disaggregated{prefill: c.siliconPool(r, engine, "prefill"),
-		decode:    c.siliconPool(r, engine, "decode"),
-		frontends: r.count(fmt.Sprint("frontends|=", manyFrontends))}
+		decode: c.siliconPool(r, engine, "decode"), frontends: manyFrontends}
 	if r.err != nil {
 		return nil
 	}
-	ranks := max(1, s.prefill.Parallelism.Data)
-	s.prefill.tokenBudget = ranks * r.count(fmt.Sprint("prefill_tokens|=", max(16384, t.prompt)))
+	if f != nil {
+		s.prefill.shape(f.prefill())
+		s.decode.shape(f.decode())
+	}
+	s.prefill.tokenBudget = max(16384, t.prompt) * max(1, s.prefill.Parallelism.Data)
 	s.decode.maxSequences = t.count
-	if r.text("decode_sequences") != "" {
-		s.decode.maxSequences = r.count("decode_sequences") * max(1, s.decode.Parallelism.Data)
+	if f != nil {
+		s.decode.maxSequences, s.frontends = f.Batch*f.DecodeData, f.Frontends
+		s.prefill.tokenBudget = f.Tokens * f.PrefillData
 	}
 	s.decode.tokenBudget = max(8192, s.decode.maxSequences)
-	if ranks > 1 { // a rank takes whole prompts only
+	if ranks := s.prefill.Parallelism.Data; ranks > 1 { // a rank takes whole prompts only
 		s.prefill.maxSequences = ranks * max(1, s.prefill.tokenBudget/ranks/t.prompt)
 	}
 	s.prefill.gatherTokens()
 	t.deployment, t.apart = s.decode.deployment, s
 	t.closed()
 	t.rehearsable = false
-	t.Name = fmt.Sprintf("%d prefill, %d decode, %s", s.prefill.workers, s.decode.workers, t.Name)
+	known := "workers known"
+	if !knowsWorkers(r) {
+		known = "workers unknown"
+	}
+	t.Name = fmt.Sprintf("%s, %d prefill, %d decode, %s", known, s.prefill.workers,
+		s.decode.workers, t.Name)
 	return t
 }
 
